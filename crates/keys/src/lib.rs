@@ -1,0 +1,18 @@
+//! Names, placeholders, key sets, types and checks, and the specification text.
+//!
+//! Everything here is pure: no file is read, nothing is printed, no clock is
+//! asked. Run times and compilers share this vocabulary and nothing else.
+
+pub mod key_set;
+pub mod name;
+pub mod options;
+pub mod pattern;
+pub mod rules;
+pub mod specification;
+
+pub use key_set::{Key, KeySet, Namespace, Origin, SourceOf};
+pub use name::{Name, NameError, escape_value, split};
+pub use options::{OptionError, Options, Parsed};
+pub use pattern::{Pattern, Piece};
+pub use rules::{Metadata, RuleError, Rules, Scalar, Type, Violation};
+pub use specification::{KeySpec, LayerSpec, Specification};

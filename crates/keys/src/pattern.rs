@@ -1,0 +1,270 @@
+//! Patterns: names with placeholders, resolved by the active layers.
+//!
+//! `/sw/pi/%session%/language` stands for one name in every session. A
+//! placeholder is a layer's name between percent signs, inside one level:
+//!
+//! | in a pattern | `a` is `x`, `b` is `y` | only `a` is active | none is |
+//! |--------------|------------------------|--------------------|---------|
+//! | `%a%`        | `x`                    | `x`                | `%`     |
+//! | `pre-%a%`    | `pre-x`                | `pre-x`            | `pre-%` |
+//! | `%a%%b%`     | `xy`                   | `x%`               | `%%`    |
+//! | `%a b%`      | `%x%y`                 | `%x`               | `%`     |
+//!
+//! The last one is a *group*: it stops at its first inactive layer. A level
+//! `%` alone is the literal place of an inactive layer. Everything else is as
+//! in a [`Name`], escapes included.
+//!
+//! Properties kept:
+//! - a resolution has as many levels as its pattern, whatever the values are;
+//! - resolving gives a canonical [`Name`] and allocates its text only;
+//! - in patterns with at most one placeholder a level, different values give
+//!   different names.
+
+mod matching;
+mod parse;
+
+use crate::name::{Name, NameError, escape_part, seal_level, unescape};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Piece {
+    /// Text, escaped as in a name.
+    Literal(Box<str>),
+    /// The value of one layer.
+    Layer(Box<str>),
+    /// The values of several layers up to the first inactive one, each after a `%`.
+    Group(Vec<Box<str>>),
+}
+
+/// One level of a pattern: its pieces, none of which holds a separating slash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LevelPattern {
+    pieces: Box<[Piece]>,
+}
+
+/// A name with placeholders.
+///
+/// ```
+/// use milieu_keys::Pattern;
+///
+/// let pattern = Pattern::parse("/sw/pi/%session%/language")?;
+/// assert_eq!(pattern.resolve(|_| Some("anna")).as_str(), "/sw/pi/anna/language");
+/// assert_eq!(pattern.resolve(|_| Some("../x")).as_str(), "/sw/pi/..\\/x/language");
+/// assert_eq!(pattern.resolve(|_| None).as_str(), "/sw/pi/%/language");
+/// assert_eq!(pattern.identifiers(), ["sw", "pi", "language"]);
+/// # Ok::<(), milieu_keys::NameError>(())
+/// ```
+#[derive(Clone)]
+pub struct Pattern {
+    text: Box<str>,
+    pieces: Box<[Piece]>,
+    levels: Box<[LevelPattern]>,
+    /// Each layer once, in the order of first appearance.
+    layers: Box<[Box<str>]>,
+    /// Whether some layer appears more than once.
+    repeats: bool,
+}
+
+impl Pattern {
+    /// Reads a pattern and makes its text canonical.
+    ///
+    /// # Errors
+    /// Whatever makes a name wrong, a placeholder that is empty or not closed
+    /// in its level, and a character that layers cannot have in their names.
+    pub fn parse(text: &str) -> Result<Pattern, NameError> {
+        parse::pattern(text)
+    }
+
+    /// The pattern as it is written, canonical.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The pieces in order. Literals keep their slashes, so the text of the
+    /// pattern is the concatenation of the pieces' texts.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The levels from the top, each with its pieces; none for the root.
+    #[must_use]
+    pub fn level_patterns(&self) -> &[LevelPattern] {
+        &self.levels
+    }
+
+    /// The layers that the pattern depends on, each once, in order of appearance.
+    pub fn layers(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        self.layers.iter().map(|layer| &**layer)
+    }
+
+    /// Whether there is a placeholder.
+    #[must_use]
+    pub fn is_contextual(&self) -> bool {
+        !self.layers.is_empty()
+    }
+
+    /// The name under the layers that `value_of` tells: raw values, where
+    /// nothing or an empty text is an inactive layer.
+    pub fn resolve<'a>(&self, value_of: impl FnMut(&str) -> Option<&'a str>) -> Name {
+        let mut text = String::with_capacity(self.text.len() + 16);
+        self.resolve_into(value_of, &mut text);
+        Name::from_canonical(text)
+    }
+
+    /// Appends what [`resolve`](Self::resolve) gives, into a text that the
+    /// caller may use again.
+    pub fn resolve_into<'a>(
+        &self,
+        mut value_of: impl FnMut(&str) -> Option<&'a str>,
+        out: &mut String,
+    ) {
+        if self.levels.is_empty() {
+            out.push('/');
+        }
+        for level in &self.levels {
+            out.push('/');
+            level.resolve_into(&mut value_of, out);
+        }
+    }
+
+    /// Whether the canonical name `name` could be a resolution of this pattern.
+    ///
+    /// A placeholder stands for `%` or for a part of its level that holds no
+    /// bare `%`. A layer that fills several levels must have one value in all of
+    /// them; that is not asked of layers that share a level with something else.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        matching::matches(self, name)
+    }
+
+    /// Whether there may be a name that both patterns resolve to, under layers
+    /// of any value each.
+    ///
+    /// A no is certain. A yes may be wrong where levels mix text and several
+    /// placeholders, or where a layer appears twice.
+    #[must_use]
+    pub fn unifies(&self, other: &Pattern) -> bool {
+        matching::unify(self, other)
+    }
+
+    /// The texts of the levels that have no placeholder, unescaped: what remains
+    /// for the identifier in generated code.
+    #[must_use]
+    pub fn identifiers(&self) -> Vec<String> {
+        self.levels
+            .iter()
+            .filter_map(LevelPattern::literal)
+            .filter(|level| *level != "%")
+            .map(|level| unescape(level).into_owned())
+            .collect()
+    }
+}
+
+impl LevelPattern {
+    /// The pieces of the level; never none.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The level's escaped text, if it has no placeholder.
+    #[must_use]
+    pub fn literal(&self) -> Option<&str> {
+        match &*self.pieces {
+            [Piece::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The layer whose value is the whole level, if it is one placeholder alone.
+    #[must_use]
+    pub fn layer(&self) -> Option<&str> {
+        match &*self.pieces {
+            [Piece::Layer(layer)] => Some(layer),
+            _ => None,
+        }
+    }
+
+    /// Appends the canonical text of the level; values as in [`Pattern::resolve`].
+    pub fn resolve_into<'a>(
+        &self,
+        mut value_of: impl FnMut(&str) -> Option<&'a str>,
+        out: &mut String,
+    ) {
+        let start = out.len();
+        if let Some(text) = self.literal() {
+            out.push_str(text);
+            return;
+        }
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(text) => out.push_str(text),
+                Piece::Layer(layer) => match value_of(layer) {
+                    None | Some("") => out.push('%'),
+                    Some(value) => escape_part(value, out),
+                },
+                Piece::Group(layers) => {
+                    let before = out.len();
+                    for layer in layers {
+                        match value_of(layer) {
+                            None | Some("") => break,
+                            Some(value) => {
+                                out.push('%');
+                                escape_part(value, out);
+                            }
+                        }
+                    }
+                    if out.len() == before {
+                        out.push('%');
+                    }
+                }
+            }
+        }
+        // No part holds an escaped dot, so this only looks for `.` and `..`
+        // where the level is short enough to be one of them.
+        if out.len() - start <= 2 {
+            seal_level(out, start);
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.text, f)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl std::str::FromStr for Pattern {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Pattern, NameError> {
+        Pattern::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;
