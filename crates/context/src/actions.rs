@@ -1,0 +1,346 @@
+//! Immediate actions on activation and deactivation (CoElektra, III-F).
+//!
+//! Actions run in the thread that switches a layer globally, after the switch
+//! is published, so that an action that joins threads does not wait for them to
+//! learn why. A switch inside an action takes effect at once, while its own
+//! actions queue behind those that run. Each switch knows which switches caused
+//! it, and one that would cause itself is refused.
+
+use std::{
+    any::Any,
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+};
+
+use crate::{
+    Coordinator, Layer, SwitchError,
+    coordinator::Inner,
+    core::Core,
+    layer::{Binding, Id, Switch},
+    resolve::Slot,
+    sync::{self, Condvar, Mutex, lock, thread_local},
+};
+
+/// What happened to a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transition {
+    Activation,
+    Deactivation,
+}
+
+type Run = dyn Fn(&mut Activation<'_>) + Send + Sync;
+
+/// One registered action.
+struct Action {
+    run: Box<Run>,
+    /// How often it runs right now, and whether it must not start again.
+    running: Mutex<(usize, bool)>,
+    idle: Condvar,
+}
+
+type Table = HashMap<(Slot, Transition), Vec<Arc<Action>>>;
+
+/// The actions of a coordinator.
+#[derive(Default)]
+pub struct Actions {
+    table: Mutex<Table>,
+}
+
+/// Keeps an action registered. Dropping it waits until the action, if it runs
+/// in another thread, has ended; inside the action itself it does not wait.
+#[must_use = "the action is removed when its registration is dropped"]
+pub struct Registration {
+    inner: Arc<Inner>,
+    key: (Slot, Transition),
+    action: Arc<Action>,
+}
+
+/// What an action gets to see, and its handle to switch further layers.
+pub struct Activation<'a> {
+    layer: Arc<str>,
+    value: String,
+    core: &'a mut Core,
+    environment: *mut u8,
+}
+
+impl Activation<'_> {
+    /// The layer's identifier.
+    #[must_use]
+    pub fn layer(&self) -> &str {
+        &self.layer
+    }
+
+    /// The value that the layer got; empty on deactivation. For a layer that
+    /// each context evaluates it is the value in the activating context.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Activates a layer in the activating thread's context. It takes effect
+    /// at once; its actions run after those that run now.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a cycle; nothing has changed then.
+    pub fn activate(&mut self, layer: impl Switch) -> Result<(), SwitchError> {
+        // SAFETY: `act` got the environment of this very core.
+        unsafe {
+            self.core
+                .switch(self.environment, layer.id(), |core| layer.binding(core))
+        }
+    }
+
+    /// Deactivates a layer, as [`activate`](Activation::activate) activates one.
+    ///
+    /// # Errors
+    ///
+    /// As [`activate`](Activation::activate).
+    pub fn deactivate<L: Layer>(&mut self) -> Result<(), SwitchError> {
+        // SAFETY: as in `activate`.
+        unsafe {
+            self.core
+                .switch(self.environment, Id::Static(L::ID), |_| Binding::INACTIVE)
+        }
+    }
+}
+
+impl Coordinator {
+    /// Runs `action` whenever layer `L` is activated globally: it was inactive
+    /// or had another value. Local `with` and `enter` do not run it.
+    ///
+    /// ```
+    /// # use std::{borrow::Cow, sync::atomic::{AtomicBool, Ordering}, sync::Arc};
+    /// # use milieu_context::{Coordinator, Layer};
+    /// # struct Tamper;
+    /// # impl Layer for Tamper {
+    /// #     const ID: &'static str = "tamper";
+    /// #     fn value(&self) -> Cow<'_, str> { "active".into() }
+    /// # }
+    /// # fn remove_private_keys() {}
+    /// let coordinator = Coordinator::new();
+    /// let registration = coordinator.on_activation::<Tamper>(|_| remove_private_keys());
+    /// ```
+    pub fn on_activation<L: Layer>(
+        &self,
+        action: impl Fn(&mut Activation<'_>) + Send + Sync + 'static,
+    ) -> Registration {
+        self.register(L::ID, Transition::Activation, Box::new(action))
+    }
+
+    /// Runs `action` whenever layer `L` is deactivated globally: like `atexit`, for layers.
+    pub fn on_deactivation<L: Layer>(
+        &self,
+        action: impl Fn(&mut Activation<'_>) + Send + Sync + 'static,
+    ) -> Registration {
+        self.register(L::ID, Transition::Deactivation, Box::new(action))
+    }
+
+    fn register(&self, id: &str, transition: Transition, run: Box<Run>) -> Registration {
+        let inner = self.inner.clone();
+        let slot = inner.slot(id);
+        let action = Arc::new(Action {
+            run,
+            running: Mutex::new((0, false)),
+            idle: Condvar::new(),
+        });
+        let key = (slot, transition);
+        lock(&inner.actions.table)
+            .entry(key)
+            .or_default()
+            .push(action.clone());
+        inner.state().live.slots[slot as usize].acting = true;
+        Registration { inner, key, action }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let mut table = lock(&self.inner.actions.table);
+        if let Some(list) = table.get_mut(&self.key) {
+            list.retain(|other| !Arc::ptr_eq(other, &self.action));
+        }
+        drop(table);
+        let own = RUNS.with(|runs| {
+            let runs = runs.borrow();
+            runs.acting
+                .iter()
+                .filter(|other| Arc::ptr_eq(other, &self.action))
+                .count()
+        });
+        let mut running = lock(&self.action.running);
+        running.1 = true;
+        while running.0 > own {
+            running = sync::wait(&self.action.idle, running);
+        }
+    }
+}
+
+/// A switch, by coordinator, layer and direction.
+type Cause = (usize, Slot, Transition);
+
+/// A switch whose actions have to run.
+struct Item {
+    slot: Slot,
+    transition: Transition,
+    value: String,
+    causes: Vec<Cause>,
+}
+
+/// The actions of this thread.
+#[derive(Default)]
+struct Runs {
+    /// The switches that led to the action that runs now.
+    causes: Vec<Cause>,
+    /// Switches whose actions wait, by coordinator.
+    queues: Vec<(usize, VecDeque<Item>)>,
+    acting: Vec<Arc<Action>>,
+}
+
+thread_local! {
+    static RUNS: RefCell<Runs> = RefCell::new(Runs::default());
+}
+
+fn number(core: &Core) -> usize {
+    Arc::as_ptr(&core.inner).addr()
+}
+
+/// Refuses a switch that has caused the action that asks for it.
+pub fn check_cause(core: &Core, slot: Slot, transition: Transition) -> Result<(), SwitchError> {
+    let caused = RUNS.with(|runs| {
+        let runs = runs.borrow();
+        !runs.causes.is_empty() && runs.causes.contains(&(number(core), slot, transition))
+    });
+    if caused {
+        let layer = core.inner.layer_id(slot).as_ref().into();
+        return Err(SwitchError::ActionCycle { layer });
+    }
+    Ok(())
+}
+
+/// Runs the actions of a switch, or queues them behind those that run.
+///
+/// # Safety
+///
+/// `environment` is the environment of `core`.
+#[cold]
+pub unsafe fn act(core: &mut Core, environment: *mut u8, slot: Slot, transition: Transition) {
+    let coordinator = number(core);
+    let value = core.global_text(slot).to_owned();
+    let runs_already = RUNS.with(|runs| {
+        let mut runs = runs.borrow_mut();
+        let item = Item {
+            slot,
+            transition,
+            value,
+            causes: runs.causes.clone(),
+        };
+        let queue = runs
+            .queues
+            .iter_mut()
+            .find(|(other, _)| *other == coordinator);
+        match queue {
+            Some((_, queue)) => {
+                queue.push_back(item);
+                true
+            }
+            None => {
+                runs.queues.push((coordinator, VecDeque::from([item])));
+                false
+            }
+        }
+    });
+    if runs_already {
+        return;
+    }
+    let mut panic = None;
+    while let Some(item) = next_item(coordinator) {
+        // SAFETY: as the caller vouches.
+        unsafe { run_item(core, environment, item, &mut panic) };
+    }
+    RUNS.with(|runs| {
+        runs.borrow_mut()
+            .queues
+            .retain(|(other, _)| *other != coordinator)
+    });
+    if let Some(payload) = panic {
+        resume_unwind(payload);
+    }
+}
+
+fn next_item(coordinator: usize) -> Option<Item> {
+    RUNS.with(|runs| {
+        let mut runs = runs.borrow_mut();
+        let (_, queue) = runs
+            .queues
+            .iter_mut()
+            .find(|(other, _)| *other == coordinator)?;
+        queue.pop_front()
+    })
+}
+
+/// Runs the actions of one switch; the first panic is kept, the others run.
+///
+/// # Safety
+///
+/// As [`act`].
+unsafe fn run_item(
+    core: &mut Core,
+    environment: *mut u8,
+    item: Item,
+    panic: &mut Option<Box<dyn Any + Send>>,
+) {
+    let Item {
+        slot,
+        transition,
+        value,
+        mut causes,
+    } = item;
+    causes.push((number(core), slot, transition));
+    let outer = RUNS.with(|runs| std::mem::replace(&mut runs.borrow_mut().causes, causes));
+    let actions = lock(&core.inner.actions.table)
+        .get(&(slot, transition))
+        .cloned()
+        .unwrap_or_default();
+    let layer = core.inner.layer_id(slot);
+    for action in actions {
+        if !action.start() {
+            continue;
+        }
+        let mut activation = Activation {
+            layer: layer.clone(),
+            value: value.clone(),
+            core,
+            environment,
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| (action.run)(&mut activation)));
+        action.end();
+        if let Err(payload) = result {
+            panic.get_or_insert(payload);
+        }
+    }
+    RUNS.with(|runs| runs.borrow_mut().causes = outer);
+}
+
+impl Action {
+    /// Notes that it runs in this thread, unless its registration is gone.
+    fn start(self: &Arc<Self>) -> bool {
+        let mut running = lock(&self.running);
+        if running.1 {
+            return false;
+        }
+        running.0 += 1;
+        drop(running);
+        RUNS.with(|runs| runs.borrow_mut().acting.push(self.clone()));
+        true
+    }
+
+    fn end(&self) {
+        let gone = RUNS.with(|runs| runs.borrow_mut().acting.pop());
+        lock(&self.running).0 -= 1;
+        self.idle.notify_all();
+        drop(gone);
+    }
+}

@@ -1,0 +1,386 @@
+//! The context: what a thread or a task holds.
+
+use std::{marker::PhantomData, mem::MaybeUninit, ops::Deref, sync::Arc, time::Instant};
+
+use milieu_keys::Origin;
+
+use crate::{
+    Assign, Changed, Coordinator, Entered, Environment, Field, Invalid, Layer, LayerSet, Part,
+    Policy, SwitchError, Threads, Value, Writable,
+    coordinator::Inner,
+    core::Core,
+    entered::Captured,
+    layer::{Binding, Id, LayerCell, Switch, without},
+    resolve::Layers,
+    schema::Plan,
+};
+
+/// What a new context is given.
+#[derive(Clone, Debug, Default)]
+pub struct ContextOptions {
+    role: String,
+}
+
+impl ContextOptions {
+    /// No role.
+    #[must_use]
+    pub fn new() -> Self {
+        ContextOptions::default()
+    }
+
+    /// The context's role, a name such as `/gas-detection`. It stays the same
+    /// for as long as the context exists; thread-based layers select by it.
+    #[must_use]
+    pub fn role(mut self, role: impl Into<String>) -> Self {
+        self.role = role.into();
+        self
+    }
+}
+
+/// The layers of one thread or task, and its environment.
+///
+/// It dereferences to the environment: reading a contextual value is reading a
+/// field. It moves with its task, across `await` and between threads.
+pub struct Context<E: Environment, P: Policy = Threads> {
+    environment: E,
+    pub(crate) core: Core,
+    policy: PhantomData<fn() -> P>,
+}
+
+impl<E: Environment, P: Policy> Deref for Context<E, P> {
+    type Target = E;
+    #[inline]
+    fn deref(&self) -> &E {
+        &self.environment
+    }
+}
+
+impl<E: Environment, P: Policy> Context<E, P> {
+    pub(crate) fn open(inner: Arc<Inner>, plan: Arc<Plan>, options: ContextOptions) -> Self {
+        const {
+            assert!(
+                !std::mem::needs_drop::<E>(),
+                "an environment consists of plain values only"
+            );
+        }
+        let core = Core::new(inner, plan, options.role.into(), P::SHARED);
+        let mut cx = Context {
+            environment: E::initial(),
+            core,
+            policy: PhantomData,
+        };
+        let (core, environment) = cx.parts();
+        // SAFETY: `parts` gives the environment that the plan was made for.
+        unsafe {
+            core.reevaluate(environment, &mut Vec::new(), false);
+            core.evaluate_all(environment);
+        }
+        core.settle();
+        cx
+    }
+
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut Core, *mut u8) {
+        (&mut self.core, (&raw mut self.environment).cast())
+    }
+
+    /// Enters layers until the guard is dropped: by leaving the block, by `?`,
+    /// by unwinding, by a task's cancellation. Only this context is affected.
+    ///
+    /// Several layers entered together, as a tuple, update each value once.
+    #[inline]
+    pub fn enter(&mut self, layers: impl LayerSet) -> Entered<'_, E, P> {
+        let serial = if P::LAYERS {
+            let (core, environment) = self.parts();
+            // SAFETY: `parts` gives the environment that the plan was made for.
+            unsafe { layers.enter(core, environment) }
+        } else {
+            0
+        };
+        Entered::new(self, serial)
+    }
+
+    /// Runs `block` with layers entered.
+    #[inline]
+    pub fn with<R>(&mut self, layers: impl LayerSet, block: impl FnOnce(&mut Self) -> R) -> R {
+        block(&mut self.enter(layers))
+    }
+
+    /// Runs `block` with layer `L` inactive.
+    #[inline]
+    pub fn without<L: Layer, R>(&mut self, block: impl FnOnce(&mut Self) -> R) -> R {
+        block(&mut self.enter(without::<L>()))
+    }
+
+    /// Runs an asynchronous `block` with layers entered; they stay with this
+    /// context across every `await`.
+    pub async fn with_async<R>(
+        &mut self,
+        layers: impl LayerSet,
+        block: impl AsyncFnOnce(&mut Self) -> R,
+    ) -> R {
+        let mut entered = self.enter(layers);
+        block(&mut entered).await
+    }
+
+    /// Activates a layer for everybody: here at once, in other contexts at
+    /// their next synchronization. A layer that is active gets the new value.
+    ///
+    /// The order is: synchronize, switch here, publish, run actions.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a cycle, of layers by way of contextual values or of actions;
+    /// nothing has changed then.
+    ///
+    /// # Panics
+    ///
+    /// Goes on with the panic of an action once all others have run; the
+    /// switch stands.
+    pub fn activate(&mut self, layer: impl Switch) -> Result<(), SwitchError> {
+        if !P::LAYERS {
+            return Ok(());
+        }
+        let (core, environment) = self.parts();
+        // SAFETY: `parts` gives the environment that the plan was made for.
+        unsafe { core.switch(environment, layer.id(), |core| layer.binding(core)) }
+    }
+
+    /// Deactivates a layer for everybody, as [`activate`](Context::activate) activates it.
+    ///
+    /// # Errors
+    ///
+    /// As [`activate`](Context::activate).
+    pub fn deactivate<L: Layer>(&mut self) -> Result<(), SwitchError> {
+        self.deactivate_id(Id::Static(L::ID))
+    }
+
+    /// Deactivates a layer by its identifier: thread-based layers, contextual
+    /// values as layers, and layers that are only known at run time.
+    ///
+    /// # Errors
+    ///
+    /// As [`activate`](Context::activate).
+    pub fn deactivate_named(&mut self, id: &str) -> Result<(), SwitchError> {
+        self.deactivate_id(Id::Dynamic(id))
+    }
+
+    fn deactivate_id(&mut self, id: Id<'_>) -> Result<(), SwitchError> {
+        if !P::LAYERS {
+            return Ok(());
+        }
+        let (core, environment) = self.parts();
+        // SAFETY: `parts` gives the environment that the plan was made for.
+        unsafe { core.switch(environment, id, |_| Binding::INACTIVE) }
+    }
+
+    /// Takes in what other contexts have activated, deactivated and assigned.
+    /// With no news it is one comparison.
+    #[inline]
+    pub fn sync(&mut self) {
+        if P::SHARED && self.core.has_news() {
+            let (core, environment) = self.parts();
+            // SAFETY: `parts` gives the environment that the plan was made for.
+            unsafe { core.synchronize(environment) };
+        }
+    }
+
+    /// Whether [`sync`](Context::sync) would find news.
+    #[inline]
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        P::SHARED && self.core.has_news()
+    }
+
+    /// Sleeps until there is something to synchronize. With a deadline, says
+    /// whether there is or whether time ran out.
+    ///
+    /// A context whose policy is not shared has no news, and returns `false` at once.
+    pub fn wait(&self, deadline: impl Into<Option<Instant>>) -> bool {
+        P::SHARED && self.core.wait(deadline.into())
+    }
+
+    /// Completes when there is something to synchronize.
+    #[must_use]
+    pub fn changed(&self) -> Changed<'_> {
+        Changed::new(&self.core)
+    }
+
+    /// Assigns a value, under the name that it has in the active layers. It is
+    /// in the key set at once, and in other contexts at their next
+    /// synchronization.
+    ///
+    /// ```ignore
+    /// cx.set::<at::sw::pi::language>("de")?;
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Refuses a value that breaks its rules; nothing has changed then.
+    pub fn set<V>(&mut self, value: <V::Type as Field>::Input<'_>) -> Result<(), Invalid>
+    where
+        V: Assign + Value<Environment = E>,
+        P: Writable,
+    {
+        let text = <V::Type as Field>::text(value);
+        let (core, environment) = self.parts();
+        // SAFETY: `parts` gives the environment that the plan was made for.
+        unsafe { core.assign(environment, V::INDEX, &text) }
+    }
+
+    /// Removes the assigned value; the default is then in force, or a fallback.
+    pub fn unset<V>(&mut self)
+    where
+        V: Assign + Value<Environment = E>,
+        P: Writable,
+    {
+        let (core, environment) = self.parts();
+        // SAFETY: `parts` gives the environment that the plan was made for.
+        unsafe { core.unset(environment, V::INDEX) };
+    }
+
+    /// Removes every key of this environment that belongs to a value of a
+    /// layer, such as all that a session has assigned, and gives its memory back.
+    pub fn forget(&mut self, layer: impl Layer)
+    where
+        P: Writable,
+    {
+        let (core, environment) = self.parts();
+        // SAFETY: `parts` gives the environment that the plan was made for.
+        unsafe { core.forget(environment, &layer) };
+    }
+
+    /// The name that a value has in the active layers.
+    #[must_use]
+    pub fn name<V: Value<Environment = E>>(&self) -> String {
+        let spec = &self.core.plan.values[V::INDEX].spec;
+        spec.own.name(Layers(&self.core.layers))
+    }
+
+    /// Who gave a value its present content: a file and line, an option, a
+    /// variable; `None` for the default and for what the program assigned.
+    #[must_use]
+    pub fn origin<V: Value<Environment = E>>(&self) -> Option<&Origin> {
+        let spec = &self.core.plan.values[V::INDEX].spec;
+        spec.find(&self.core.root, Layers(&self.core.layers))?
+            .datum
+            .origin
+            .as_ref()
+    }
+
+    /// Whether a value is the default of its specification.
+    #[must_use]
+    pub fn is_default<V: Value<Environment = E>>(&self) -> bool {
+        let spec = &self.core.plan.values[V::INDEX].spec;
+        spec.find(&self.core.root, Layers(&self.core.layers))
+            .is_none()
+    }
+
+    /// The value of a layer that is active here, as its author gave it.
+    #[must_use]
+    pub fn layer<L: Layer>(&self) -> Option<String> {
+        self.core.layer(L::ID)
+    }
+
+    /// As [`layer`](Context::layer), by the layer's identifier.
+    #[must_use]
+    pub fn layer_named(&self, id: &str) -> Option<String> {
+        self.core.layer(id)
+    }
+
+    /// Every layer that is active here, with its value.
+    #[must_use]
+    pub fn layers(&self) -> Vec<(Arc<str>, String)> {
+        self.core.active()
+    }
+
+    /// The number of this context, unique in its process.
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.core.identity
+    }
+
+    /// The role that this context was given.
+    #[must_use]
+    pub fn role(&self) -> &str {
+        &self.core.role
+    }
+
+    /// The coordinator that this context belongs to.
+    #[must_use]
+    pub fn coordinator(&self) -> Coordinator {
+        Coordinator {
+            inner: self.core.inner.clone(),
+        }
+    }
+
+    /// A further context, for a task that is about to be spawned. Of the layers
+    /// entered here it keeps those that say so ([`Layer::INHERITED`]).
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        self.copy(self.core.role.clone(), |cell| cell.is_inherited())
+    }
+
+    /// As [`fork`](Context::fork), with a role of its own.
+    #[must_use]
+    pub fn fork_as(&self, role: &str) -> Self {
+        self.copy(role.into(), |cell| cell.is_inherited())
+    }
+
+    fn copy(&self, role: Arc<str>, keep: impl Fn(&LayerCell) -> bool) -> Self {
+        let (core, mut changed) = self.core.copy(role, keep);
+        let mut environment = MaybeUninit::<E>::uninit();
+        // SAFETY: an environment consists of plain values (see `Environment`),
+        // whose strings the copied core keeps alive as well.
+        let environment = unsafe {
+            std::ptr::copy_nonoverlapping(&raw const self.environment, environment.as_mut_ptr(), 1);
+            environment.assume_init()
+        };
+        let mut copy = Context {
+            environment,
+            core,
+            policy: PhantomData,
+        };
+        if copy.core.complex || !changed.is_empty() {
+            let (core, environment) = copy.parts();
+            // SAFETY: `parts` gives the environment that the plan was made for.
+            unsafe { core.reevaluate(environment, &mut changed, false) };
+            core.settle();
+        }
+        copy
+    }
+
+    /// The layers entered here, to be sent to another thread or task and
+    /// [entered](Context::enter) there.
+    #[must_use]
+    pub fn capture(&self) -> Captured {
+        Captured::of(&self.core)
+    }
+
+    /// Hands out a part of the environment, for functions that know no more:
+    /// they read it, enter layers and synchronize.
+    ///
+    /// ```ignore
+    /// calculate(&mut cx.part(|e| &e.algorithm));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics where `pick` returns something that is not part of the environment.
+    pub fn part<S>(&mut self, pick: impl for<'a> FnOnce(&'a E) -> &'a S) -> Part<'_, S> {
+        let base = (&raw const self.environment).addr();
+        let offset = std::ptr::from_ref(pick(&self.environment))
+            .addr()
+            .wrapping_sub(base);
+        let fits = offset
+            .checked_add(size_of::<S>())
+            .is_some_and(|end| end <= size_of::<E>());
+        assert!(
+            fits,
+            "`part` was given something that is not part of the environment"
+        );
+        let (core, environment) = self.parts();
+        // SAFETY: the part was just found to lie inside the environment.
+        unsafe { Part::new(core, environment, offset, P::LAYERS, P::SHARED) }
+    }
+}

@@ -1,0 +1,638 @@
+//! The type-erased half of a context: everything but the environment itself.
+//!
+//! ```text
+//!   layers[slot]  the layer in force: the innermost frame's, or the global one
+//!   frames        entered, not yet left; each owns a stretch of
+//!     saved         the layer cells that it covered, the outermost of a slot
+//!                   being the global one
+//!     undo          the values that it changed
+//!   root          the key set as of the last synchronization, and own assignments
+//! ```
+//!
+//! A frame restores what it saved unless the epoch has moved on since, in which
+//! case it evaluates again: every change of `root` and of global layers moves it.
+//! String fields point into `root` or into defaults, which the plan keeps.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{Arc, Mutex},
+};
+
+use crate::{
+    Descriptor,
+    arena::Arena,
+    coordinator::{Inner, find_cycle},
+    field::Cell,
+    frame::Frame,
+    layer::{Bound, Global, Id, LayerCell, Scope, Source, ThreadBased},
+    map::{Column, Map, Place},
+    resolve::{Layers, Slot},
+    schema::{Plan, Planned, Touched, ValueSpec},
+    sync::{Ordering, lock},
+};
+
+/// A publication that others do not see yet because the key set is held.
+#[derive(Clone)]
+pub enum Pending {
+    Switch(Slot, Global),
+    Key(Place, Option<Column>),
+}
+
+/// See the [module](self).
+pub struct Core {
+    pub inner: Arc<Inner>,
+    pub plan: Arc<Plan>,
+    /// The generation that this context has synchronized with.
+    pub seen: u64,
+    pub root: Map,
+    pub layers: Vec<LayerCell>,
+    /// The global binding of each layer as of the last synchronization.
+    globals: Vec<Global>,
+    /// The text of a global or local binding as evaluated here, by layer.
+    evaluated: Vec<Box<str>>,
+    /// The bindings of frames that are not fixed.
+    pub locals: Vec<Arc<Bound>>,
+    pub arena: Arena,
+    /// The hash of each value's name at its last evaluation.
+    pub hashes: Vec<u64>,
+    pub frames: Vec<Frame>,
+    pub saved: Vec<(Slot, LayerCell)>,
+    pub undo: Vec<Undo>,
+    pub epoch: u64,
+    pub serial: u64,
+    /// Layers whose value this context finds for itself, dependencies first.
+    pub bound: Vec<Slot>,
+    /// There are such layers, or `bound` is out of date: the slower way.
+    pub complex: bool,
+    stale: bool,
+    /// By generation.
+    pub pending: Vec<(u64, Pending)>,
+    pub identity: u64,
+    pub role: Arc<str>,
+    /// Whether it synchronizes at all.
+    pub shared: bool,
+    /// Layers by the address of their identifier.
+    ids: [(usize, usize, Slot); IDS],
+    /// Reused by synchronizations.
+    pub adopted: Vec<(Slot, Global)>,
+    marks: Vec<u64>,
+    mark: u64,
+    /// What the author of a thread-based layer panicked with, until
+    /// [`Core::settle`] lets it go on.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panicked: bool,
+}
+
+const IDS: usize = 16;
+
+/// A value as it was before a frame changed it.
+pub struct Undo {
+    pub value: u32,
+    pub cell: Cell,
+    pub hash: u64,
+}
+
+static IDENTITIES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+
+/// A number for a new context.
+pub fn next_identity() -> u64 {
+    IDENTITIES.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Core {
+    /// A context as of now, without any value in the environment yet.
+    pub fn new(inner: Arc<Inner>, plan: Arc<Plan>, role: Arc<str>, shared: bool) -> Core {
+        let count = plan.values.len();
+        let mut core = Core {
+            inner,
+            plan,
+            seen: 0,
+            root: Map::default(),
+            layers: Vec::new(),
+            globals: Vec::new(),
+            evaluated: Vec::new(),
+            locals: Vec::new(),
+            arena: Arena::default(),
+            hashes: vec![0; count],
+            frames: Vec::new(),
+            saved: Vec::new(),
+            undo: Vec::new(),
+            epoch: 0,
+            serial: 0,
+            bound: Vec::new(),
+            complex: false,
+            stale: false,
+            pending: Vec::new(),
+            identity: next_identity(),
+            role,
+            shared,
+            ids: [(0, 0, 0); IDS],
+            adopted: Vec::new(),
+            marks: vec![0; count],
+            mark: 0,
+            panic: Mutex::new(None),
+            panicked: false,
+        };
+        let state = core.inner.state();
+        let view = state.frozen.as_ref().unwrap_or(&state.live);
+        let (generation, root) = (view.generation, view.root.clone());
+        let slots: Vec<Global> = view.slots.iter().map(|slot| slot.binding.clone()).collect();
+        drop(state);
+        core.seen = generation;
+        core.root = root;
+        for (slot, binding) in (0..).zip(slots) {
+            core.set_global(slot, binding);
+        }
+        core
+    }
+
+    /// A copy with its own identity, without frames to leave: layers that are
+    /// local here and kept there become its base. `keep` chooses by layer.
+    ///
+    /// Returns the layers whose values differ from those of `self`.
+    pub fn copy(&self, role: Arc<str>, keep: impl Fn(&LayerCell) -> bool) -> (Core, Vec<Slot>) {
+        let count = self.marks.len();
+        let mut changed = Vec::new();
+        let mut copy = Core {
+            inner: self.inner.clone(),
+            plan: self.plan.clone(),
+            seen: self.seen,
+            root: self.root.clone(),
+            layers: self.layers.clone(),
+            globals: self.globals.clone(),
+            evaluated: Vec::new(),
+            locals: Vec::new(),
+            arena: Arena::default(),
+            hashes: self.hashes.clone(),
+            frames: Vec::new(),
+            saved: Vec::new(),
+            undo: Vec::new(),
+            epoch: 1,
+            serial: 0,
+            bound: Vec::new(),
+            complex: self.complex,
+            stale: self.complex,
+            pending: self.pending.clone(),
+            identity: next_identity(),
+            role,
+            shared: self.shared,
+            ids: self.ids,
+            adopted: Vec::new(),
+            marks: vec![0; count],
+            mark: 0,
+            panic: Mutex::new(None),
+            panicked: false,
+        };
+        if !self.frames.is_empty() {
+            copy.begin_base();
+        }
+        for (slot, cell) in (0..).zip(&self.layers) {
+            if cell.is_local() {
+                copy.layers[slot as usize] = copy.global_cell(slot);
+                if keep(cell) {
+                    copy.cover_copy(slot, &self.binding_of(cell, slot), cell);
+                }
+                changed.push(slot);
+            } else if cell.is_bound() {
+                // Its text belongs to `self`, and its value to its identity.
+                copy.layers[slot as usize].clear();
+                changed.push(slot);
+            }
+        }
+        (copy, changed)
+    }
+
+    /// The number of a layer; the common case compares one address.
+    #[inline]
+    pub fn slot(&mut self, id: Id<'_>) -> Slot {
+        if let Id::Static(id) = id {
+            let (address, length) = (id.as_ptr().addr(), id.len());
+            let entry = &self.ids[(address ^ (address >> 4)) % IDS];
+            if entry.0 == address && entry.1 == length {
+                return entry.2;
+            }
+        }
+        self.look_up(id)
+    }
+
+    #[cold]
+    fn look_up(&mut self, id: Id<'_>) -> Slot {
+        let (Id::Static(text) | Id::Dynamic(text)) = id;
+        let slot = self.inner.slot(text);
+        if let Id::Static(id) = id {
+            let (address, length) = (id.as_ptr().addr(), id.len());
+            self.ids[(address ^ (address >> 4)) % IDS] = (address, length, slot);
+        }
+        self.make_room(slot);
+        slot
+    }
+
+    /// Makes `layers[slot]` exist.
+    fn make_room(&mut self, slot: Slot) {
+        if self.layers.len() <= slot as usize {
+            let count = slot as usize + 1;
+            self.layers.resize(count, LayerCell::INACTIVE);
+            self.globals.resize(count, Global::Inactive);
+        }
+    }
+
+    /// The plan, for as long as the caller keeps `self.plan` as it is.
+    #[inline]
+    pub fn plan_ref<'p>(&self) -> &'p Plan {
+        // SAFETY: `self.plan` is set when a context is made and never replaced;
+        // callers use the reference only while they have `self`.
+        unsafe { &*Arc::as_ptr(&self.plan) }
+    }
+
+    /// The global binding of a layer.
+    pub fn global(&self, slot: Slot) -> &Global {
+        &self.globals[slot as usize]
+    }
+
+    /// The global value of a layer as this context would have it.
+    pub fn global_text(&self, slot: Slot) -> &str {
+        match &self.globals[slot as usize] {
+            Global::Inactive => "",
+            Global::Text(text) => text,
+            Global::Bound(_) if self.layers[slot as usize].is_local() => "",
+            Global::Bound(_) => self.layers[slot as usize].raw(),
+        }
+    }
+
+    /// A cell for the global binding of a layer, to be evaluated if it is bound.
+    fn global_cell(&self, slot: Slot) -> LayerCell {
+        let mut cell = match &self.globals[slot as usize] {
+            Global::Inactive => LayerCell::INACTIVE,
+            // SAFETY: `globals` keeps the text until every cell is replaced.
+            Global::Text(text) => unsafe { LayerCell::new(text.as_ptr(), text.len()) },
+            Global::Bound(_) => LayerCell::INACTIVE.bound(Source::Global),
+        };
+        if self.plan.touched(slot).is_some() {
+            cell.make_hash();
+        }
+        cell
+    }
+
+    /// Gives a layer its global binding; says whether it is in force at once,
+    /// which it is not below a frame.
+    pub fn set_global(&mut self, slot: Slot, binding: Global) -> bool {
+        self.make_room(slot);
+        let old = std::mem::replace(&mut self.globals[slot as usize], binding);
+        let cell = self.global_cell(slot);
+        let bound = |binding: &Global| matches!(binding, Global::Bound(_));
+        if bound(&old) || bound(&self.globals[slot as usize]) {
+            self.rebind();
+        }
+        // Frames hold copies of the global cell, to come back to.
+        for (_, covered) in self
+            .covered_mut()
+            .filter(|(s, c)| *s == slot && !c.is_local())
+        {
+            *covered = cell;
+        }
+        let in_force = !self.layers[slot as usize].is_local();
+        if in_force {
+            self.layers[slot as usize] = cell;
+        }
+        // Only now does no cell point into the old text any more.
+        drop(old);
+        in_force
+    }
+
+    /// The binding that a cell of this context comes from.
+    pub fn binding_of(&self, cell: &LayerCell, slot: Slot) -> Global {
+        match cell.source() {
+            Source::Fixed if !cell.is_active() => Global::Inactive,
+            Source::Fixed => Global::Text(cell.raw().into()),
+            Source::Global => self.globals[slot as usize].clone(),
+            Source::Local(at) => Global::Bound(self.locals[at as usize].clone()),
+        }
+    }
+
+    fn bound_at(&self, slot: Slot) -> Option<&Arc<Bound>> {
+        match self.layers.get(slot as usize)?.source() {
+            Source::Fixed => None,
+            Source::Local(at) => self.locals.get(at as usize),
+            Source::Global => match self.globals.get(slot as usize)? {
+                Global::Bound(bound) => Some(bound),
+                _ => None,
+            },
+        }
+    }
+
+    /// Evaluates what the layers in `changed` touch, and what depends on that.
+    ///
+    /// With `record`, the current frame can bring the old values back.
+    ///
+    /// # Safety
+    ///
+    /// `environment` is the environment that `plan` describes.
+    pub unsafe fn reevaluate(
+        &mut self,
+        environment: *mut u8,
+        changed: &mut Vec<Slot>,
+        record: bool,
+    ) {
+        self.evaluate_bound(changed, record);
+        self.mark += 1;
+        let plan = self.plan_ref();
+        for slot in changed {
+            self.layers[*slot as usize].make_hash();
+            if let Some(touched) = plan.touched(*slot) {
+                // SAFETY: the caller vouches for `environment`.
+                unsafe { self.evaluate(environment, touched, record, changed_once) };
+            }
+        }
+    }
+
+    /// Evaluates every value.
+    ///
+    /// # Safety
+    ///
+    /// As [`reevaluate`](Core::reevaluate).
+    pub unsafe fn evaluate_all(&mut self, environment: *mut u8) {
+        let plan = self.plan_ref();
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.evaluate(environment, &plan.all, false, |_, _| true) };
+    }
+
+    /// Evaluates the values in `touched` for which `wanted` holds.
+    ///
+    /// # Safety
+    ///
+    /// As [`reevaluate`](Core::reevaluate).
+    #[inline]
+    pub unsafe fn evaluate(
+        &mut self,
+        environment: *mut u8,
+        touched: &Touched,
+        record: bool,
+        wanted: impl Fn(&mut Marks<'_>, u32) -> bool,
+    ) {
+        let layers = Layers(&self.layers);
+        let values = &self.plan.values;
+        let mut marks = Marks {
+            marks: &mut self.marks,
+            mark: self.mark,
+        };
+        let mut put = |index: u32, planned: &Planned, cell: Cell, hash: u64| {
+            // SAFETY: the plan's offsets and kinds are those of the environment.
+            let field = unsafe { environment.add(planned.offset as usize) };
+            let known = &mut self.hashes[index as usize];
+            if record {
+                // SAFETY: as above.
+                let cell = unsafe { Cell::load(planned.kind, field) };
+                self.undo.push(Undo {
+                    value: index,
+                    cell,
+                    hash: *known,
+                });
+            }
+            *known = hash;
+            // SAFETY: as above; the cell was made for this kind (`ValueSpec::cell`).
+            unsafe { cell.store(planned.kind, field) };
+        };
+        for group in &touched.groups {
+            let own = &values[group.values[0] as usize].spec.own;
+            let parent = own.parent_hash(layers);
+            let row = self.root.row(parent);
+            for &index in &group.values {
+                if !wanted(&mut marks, index) {
+                    continue;
+                }
+                let planned = &values[index as usize];
+                let spec = &*planned.spec;
+                let base = spec.own.base.hash(layers);
+                let column = row.and_then(|row| row.column(base));
+                put(index, planned, spec.cell(column), parent.then(base).main);
+            }
+        }
+        for &index in &touched.single {
+            if wanted(&mut marks, index) {
+                let planned = &values[index as usize];
+                let column = planned.spec.find(&self.root, layers);
+                let hash = planned.spec.own.place(layers).hash();
+                put(index, planned, planned.spec.cell(column), hash);
+            }
+        }
+    }
+
+    /// Brings the layers up to date whose value this context finds for itself,
+    /// and adds those that changed.
+    ///
+    /// A thread-based layer that panics is inactive here; the panic goes on
+    /// once everything else is consistent, see [`Core::settle`].
+    fn evaluate_bound(&mut self, changed: &mut Vec<Slot>, record: bool) {
+        if !self.complex {
+            return;
+        }
+        if self.stale {
+            self.order_bound();
+        }
+        for i in 0..self.bound.len() {
+            let slot = self.bound[i];
+            let Some(bound) = self.bound_at(slot).cloned() else {
+                continue;
+            };
+            let text = self.bound_text(&bound);
+            let cell = &mut self.layers[slot as usize];
+            if cell.raw() == text {
+                continue;
+            }
+            if !changed.contains(&slot) {
+                changed.push(slot);
+                if record {
+                    // The frame's own layers are saved already.
+                    self.saved.push((slot, *cell));
+                }
+            }
+            let (length, place) = if record {
+                (text.len(), self.arena.push(&text))
+            } else {
+                let index = slot as usize;
+                self.evaluated
+                    .resize(self.evaluated.len().max(index + 1), Box::default());
+                self.evaluated[index] = text.into();
+                (self.evaluated[index].len(), self.evaluated[index].as_ptr())
+            };
+            // SAFETY: a recorded text stays in the arena until its frame is
+            // left. Another one stays until the layer is evaluated anew; cells
+            // that frames saved may point to an older one, but those frames
+            // have an older epoch and clear the cell when they restore it.
+            unsafe { self.layers[slot as usize].set(place, length) };
+        }
+    }
+
+    fn bound_text(&mut self, bound: &Bound) -> String {
+        match bound {
+            Bound::Value(spec) => spec.text(&self.root, Layers(&self.layers)).to_owned(),
+            Bound::Thread(layer, _) => {
+                let scope = Scope { core: self };
+                match catch_unwind(AssertUnwindSafe(|| layer.evaluate(&scope))) {
+                    Ok(text) => text,
+                    Err(payload) => {
+                        self.panicked = true;
+                        self.panic = Mutex::new(Some(payload));
+                        String::new()
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the author of a thread-based layer has panicked meanwhile.
+    #[inline]
+    pub fn has_panicked(&self) -> bool {
+        self.panicked
+    }
+
+    /// Lets the panic of a thread-based layer's author go on, now that
+    /// everything else is consistent.
+    #[inline]
+    pub fn settle(&mut self) {
+        if self.panicked && !std::thread::panicking() {
+            self.resume();
+        }
+    }
+
+    #[cold]
+    fn resume(&mut self) {
+        self.panicked = false;
+        let payload = self.panic.get_mut().map(Option::take);
+        if let Ok(Some(payload)) = payload {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Notes that the bound layers are not what they were.
+    pub fn rebind(&mut self) {
+        self.complex = true;
+        self.stale = true;
+    }
+
+    /// Lists the bound layers, dependencies first. Should a local layer and a
+    /// global one together close a cycle, which neither did alone, the one
+    /// that closes it is inactive as long as this lasts.
+    fn order_bound(&mut self) {
+        fn visit(core: &Core, slot: Slot, way: &mut Vec<Slot>, order: &mut Vec<Slot>) {
+            if order.contains(&slot) || way.contains(&slot) {
+                return;
+            }
+            let Some(bound) = core.bound_at(slot) else {
+                return;
+            };
+            way.push(slot);
+            for spec in bound.dependencies() {
+                for &next in &spec.slots {
+                    visit(core, next, way, order);
+                }
+            }
+            way.pop();
+            order.push(slot);
+        }
+        self.stale = false;
+        let mut order = Vec::new();
+        #[allow(clippy::cast_possible_truncation)]
+        for slot in 0..self.layers.len() as Slot {
+            visit(self, slot, &mut Vec::new(), &mut order);
+        }
+        order.retain(|&slot| self.cycle(slot, None).is_none());
+        self.bound = order;
+        // A covered one comes back when its frame is left.
+        self.complex =
+            !self.bound.is_empty() || self.covered_mut().any(|(_, cell)| cell.is_bound());
+    }
+
+    /// The cycle that a layer closes in this context, with the binding that it
+    /// would get or else with the one it has.
+    pub fn cycle(&self, slot: Slot, with: Option<&Bound>) -> Option<Vec<Slot>> {
+        let bindings: Vec<Option<Global>> = (0..self.layers.len())
+            .map(|slot| Slot::try_from(slot).ok())
+            .map(|slot| Some(Global::Bound(self.bound_at(slot?)?.clone())))
+            .collect();
+        let own = bindings.get(slot as usize).and_then(Option::as_ref);
+        let bound = match (with, own) {
+            (Some(bound), _) => bound,
+            (None, Some(Global::Bound(bound))) => bound,
+            _ => return None,
+        };
+        find_cycle(slot, bound, &|slot| bindings.get(slot as usize)?.as_ref())
+    }
+
+    /// What leads from a layer to a value of it, for messages.
+    pub fn patterns(&self, slot: Slot) -> Option<String> {
+        let bound = self.bound_at(slot)?;
+        Some(bound.dependencies().first()?.pattern.as_str().to_owned())
+    }
+
+    /// The specification of a value, registered in this coordinator or made for the occasion.
+    pub fn spec(&self, descriptor: &Descriptor) -> Arc<ValueSpec> {
+        let mut schema = lock(&self.inner.schema);
+        schema.value(descriptor.pattern).unwrap_or_else(|| {
+            let made = schema.describe_value(descriptor);
+            made.unwrap_or_else(|error| panic!("{error}"))
+        })
+    }
+
+    /// A thread-based layer with the specifications of the values it reads.
+    pub fn with_dependencies(&self, layer: ThreadBased) -> Arc<Bound> {
+        let names = layer.names();
+        let schema = lock(&self.inner.schema);
+        let specs = names.iter().filter_map(|name| schema.value(name)).collect();
+        drop(schema);
+        Arc::new(Bound::Thread(layer, specs))
+    }
+
+    /// The text of a value in force here.
+    pub fn text_of(&self, pattern: &str) -> Option<&str> {
+        let layers = Layers(&self.layers);
+        let text = |spec: &ValueSpec| -> &str {
+            // The specification lives as long as its coordinator, whose handle we hold.
+            let text: *const str = spec.text(&self.root, layers);
+            // SAFETY: the text belongs to `self.root` or to the specification's
+            // default; both live at least as long as this borrow of `self`,
+            // since the schema never forgets a value.
+            unsafe { &*text }
+        };
+        let planned = self
+            .plan
+            .values
+            .iter()
+            .find(|v| v.spec.pattern.as_str() == pattern);
+        match planned {
+            Some(planned) => Some(text(&planned.spec)),
+            None => {
+                let spec = lock(&self.inner.schema).value(pattern)?;
+                Some(text(&spec))
+            }
+        }
+    }
+
+    /// The value of an active layer, as its author gave it.
+    pub fn layer(&self, id: &str) -> Option<String> {
+        let slot = lock(&self.inner.schema).known_slot(id)?;
+        let text = self.layers.get(slot as usize)?.raw();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Every active layer with its value.
+    pub fn active(&self) -> Vec<(Arc<str>, String)> {
+        (0..)
+            .zip(&self.layers)
+            .filter(|(_, cell)| cell.is_active())
+            .map(|(slot, cell)| (self.inner.layer_id(slot), cell.raw().to_owned()))
+            .collect()
+    }
+}
+
+/// Which values this round has evaluated already.
+pub struct Marks<'a> {
+    marks: &'a mut [u64],
+    mark: u64,
+}
+
+/// Wants each value once a round.
+pub fn changed_once(marks: &mut Marks<'_>, index: u32) -> bool {
+    std::mem::replace(&mut marks.marks[index as usize], marks.mark) != marks.mark
+}

@@ -1,0 +1,60 @@
+//! What the compiler generates: the environment, its table and its markers.
+
+use crate::{Field, Kind};
+
+/// One contextual value of an environment: its name and where its field is.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor {
+    /// The name with placeholders: `/sw/pi/%session%/language`.
+    pub pattern: &'static str,
+    /// Offset of the field from the start of the environment, in bytes.
+    pub offset: usize,
+    /// The field's representation.
+    pub kind: Kind,
+    /// The specification's metadata: type, default, checks, description, …
+    pub metadata: &'static [(&'static str, &'static str)],
+}
+
+/// A plain struct whose fields are contextual values.
+///
+/// Generated from a specification, or derived on the user's own struct.
+///
+/// # Safety
+///
+/// `Self` consists of the fields that `VALUES` describes and of nothing else:
+/// each offset and kind is that of one field, no two overlap, and every field
+/// is described. For [`Kind::Enum`], the metadata lists exactly the enum's
+/// variants, in the order of their discriminants. Copying the bytes of `Self`
+/// is then copying the values, which [`Context::fork`](crate::Context::fork) does.
+pub unsafe trait Environment: Sized + Send + Sync + 'static {
+    /// All values, in the order of the specification.
+    const VALUES: &'static [Descriptor];
+
+    /// An environment that holds every default.
+    fn initial() -> Self;
+}
+
+/// A marker type that names one value of an environment: `at::sw::pi::language`.
+///
+/// # Safety
+///
+/// `Environment::VALUES[INDEX]` describes a field of type `Type`.
+pub unsafe trait Value: 'static {
+    /// The environment the value belongs to.
+    type Environment: Environment;
+    /// The type of the field.
+    type Type: Field;
+    /// The position in [`Environment::VALUES`].
+    const INDEX: usize;
+}
+
+/// A value that the program may assign.
+///
+/// The compiler does not implement it for values that the specification marks
+/// `readonly`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is read-only and cannot be assigned",
+    label = "this value is marked `readonly` in its specification",
+    note = "remove `readonly` from the specification if the program is meant to change it"
+)]
+pub trait Assign: Value {}

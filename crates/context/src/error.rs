@@ -1,0 +1,146 @@
+//! What can go wrong, with the place and the way out.
+
+use std::fmt;
+
+use milieu_keys::{NameError, Origin, RuleError, Violation};
+
+/// A value that breaks the rule of its key.
+#[derive(Debug, Clone)]
+pub struct Invalid {
+    /// The name of the key.
+    pub name: String,
+    /// The rule, the value and what to write instead.
+    pub violation: Violation,
+    /// Who said so; absent where the program assigned it.
+    pub origin: Option<Origin>,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(origin) = &self.origin {
+            write!(f, "{origin}: ")?;
+        }
+        write!(f, "{}: {}", self.name, self.violation)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// Why an assignment was refused. Nothing has changed.
+#[derive(Debug, Clone)]
+pub enum KeyError {
+    /// The value breaks a rule of its key.
+    Invalid(Invalid),
+    /// The name is not one.
+    Name(NameError),
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyError::Invalid(invalid) => invalid.fmt(f),
+            KeyError::Name(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+impl From<Invalid> for KeyError {
+    fn from(invalid: Invalid) -> Self {
+        KeyError::Invalid(invalid)
+    }
+}
+
+/// Why a layer was not switched. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SwitchError {
+    /// The layer would depend on itself by way of contextual values.
+    Cycle {
+        /// The layer.
+        layer: String,
+        /// The names of the values that lead back to it.
+        through: Vec<String>,
+    },
+    /// An action switched a layer whose switch had caused the action.
+    ActionCycle {
+        /// The layer.
+        layer: String,
+    },
+}
+
+impl fmt::Display for SwitchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SwitchError::Cycle { layer, through } => write!(
+                f,
+                "layer `{layer}` would depend on itself, by way of {}; give one of these values \
+                 a name without the placeholder, or the layer a fixed value",
+                through.join(", ")
+            ),
+            SwitchError::ActionCycle { layer } => write!(
+                f,
+                "an action switched layer `{layer}`, whose switch had caused the action; let the \
+                 action set a contextual value instead, or leave the layer to its first cause"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SwitchError {}
+
+/// Why an environment cannot be used with a coordinator.
+#[derive(Debug, Clone)]
+pub enum OpenError {
+    /// A pattern of the environment is not a name.
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        error: NameError,
+    },
+    /// The metadata of a value is not understood.
+    Metadata {
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        error: RuleError,
+    },
+    /// The default breaks the value's own rules, or its type is not the field's.
+    Default(Invalid),
+    /// One key would have two types.
+    Types {
+        /// The pattern.
+        pattern: String,
+        /// The other one, known before.
+        other: String,
+    },
+    /// Keys that were loaded break the rules of the environment; all of them.
+    Invalid(Vec<Invalid>),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Pattern { pattern, error } => write!(f, "{pattern}: {error}"),
+            OpenError::Metadata { pattern, error } => write!(f, "{pattern}: {error}"),
+            OpenError::Default(invalid) => write!(f, "default of {invalid}"),
+            OpenError::Types { pattern, other } => write!(
+                f,
+                "{pattern} and {other} can both name one key but differ in type; give them one \
+                 type, or rename one of them"
+            ),
+            OpenError::Invalid(all) => {
+                for (i, invalid) in all.iter().enumerate() {
+                    if i > 0 {
+                        writeln!(f)?;
+                    }
+                    invalid.fmt(f)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

@@ -1,0 +1,219 @@
+//! What a contextual value can be, and its type-erased form, the [`Cell`].
+
+use std::borrow::Cow;
+
+use milieu_keys::Scalar;
+
+use crate::Text;
+
+/// The representation of a contextual value in the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `bool`
+    Bool,
+    /// `i16`
+    I16,
+    /// `i32`
+    I32,
+    /// `i64`
+    I64,
+    /// `u16`
+    U16,
+    /// `u32`
+    U32,
+    /// `u64`
+    U64,
+    /// `f32`
+    F32,
+    /// `f64`
+    F64,
+    /// [`Text`]
+    Text,
+    /// A `#[repr(u32)]` enum without fields whose discriminants count from 0.
+    Enum,
+}
+
+impl Kind {
+    /// Size of the field in bytes.
+    #[must_use]
+    pub const fn width(self) -> usize {
+        match self {
+            Kind::Bool => 1,
+            Kind::I16 | Kind::U16 => 2,
+            Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => 4,
+            Kind::I64 | Kind::U64 | Kind::F64 => 8,
+            Kind::Text => size_of::<Text>(),
+        }
+    }
+}
+
+/// A Rust type that can be a contextual value.
+///
+/// Implemented for `bool`, the integers from 16 to 64 bits, the floats and
+/// [`Text`]; `#[derive(Choice)]` implements it for enums.
+///
+/// # Safety
+///
+/// `Self` has exactly the representation that [`Kind`] documents for `KIND`.
+pub unsafe trait Field: 'static {
+    /// The representation.
+    const KIND: Kind;
+    /// What an assignment takes: `&str` for [`Text`], the type itself otherwise.
+    type Input<'a>;
+    /// The text that the key set keeps for an assigned value.
+    fn text<'a>(input: Self::Input<'a>) -> Cow<'a, str>;
+}
+
+macro_rules! number {
+    ($($type:ty => $kind:ident),*) => {$(
+        // SAFETY: `Kind` documents this very type.
+        unsafe impl Field for $type {
+            const KIND: Kind = Kind::$kind;
+            type Input<'a> = $type;
+            fn text<'a>(input: Self::Input<'a>) -> Cow<'a, str> {
+                Cow::Owned(input.to_string())
+            }
+        }
+    )*};
+}
+number!(i16 => I16, i32 => I32, i64 => I64, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
+
+// SAFETY: `Kind::Bool` documents `bool`.
+unsafe impl Field for bool {
+    const KIND: Kind = Kind::Bool;
+    type Input<'a> = bool;
+    fn text<'a>(input: Self::Input<'a>) -> Cow<'a, str> {
+        Cow::Borrowed(if input { "true" } else { "false" })
+    }
+}
+
+// SAFETY: `Kind::Text` documents `Text`.
+unsafe impl Field for Text {
+    const KIND: Kind = Kind::Text;
+    type Input<'a> = &'a str;
+    fn text<'a>(input: Self::Input<'a>) -> Cow<'a, str> {
+        Cow::Borrowed(input)
+    }
+}
+
+/// A value without its type: the bits of a number, or a string's pointer and length.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    pointer: *const u8,
+    bits: u64,
+}
+
+// SAFETY: the pointer is only ever read as the immutable bytes of a string that
+// the holder of the cell keeps alive.
+unsafe impl Send for Cell {}
+// SAFETY: as above.
+unsafe impl Sync for Cell {}
+
+impl Cell {
+    /// The cell of a checked scalar. `text` must outlive every use of the cell.
+    pub fn new(kind: Kind, scalar: &Scalar<'_>, text: &str) -> Option<Cell> {
+        let bits = match (kind, scalar) {
+            (Kind::Text, _) => {
+                return Some(Cell {
+                    pointer: text.as_ptr(),
+                    bits: text.len() as u64,
+                });
+            }
+            (Kind::Bool, Scalar::Boolean(value)) => u64::from(*value),
+            (Kind::I16, Scalar::Signed(v)) => signed(i16::try_from(*v).ok()?.into()),
+            (Kind::I32, Scalar::Signed(v)) => signed(i32::try_from(*v).ok()?.into()),
+            (Kind::I64, Scalar::Signed(v)) => signed(*v),
+            (Kind::U16, Scalar::Unsigned(v)) => u64::from(u16::try_from(*v).ok()?),
+            (Kind::U32, Scalar::Unsigned(v)) => u64::from(u32::try_from(*v).ok()?),
+            (Kind::U64, Scalar::Unsigned(v)) => *v,
+            #[allow(clippy::cast_possible_truncation)]
+            (Kind::F32, Scalar::Float(v)) => u64::from((*v as f32).to_bits()),
+            (Kind::F64, Scalar::Float(v)) => v.to_bits(),
+            (Kind::Enum, Scalar::Variant(v)) => u64::from(*v),
+            _ => return None,
+        };
+        Some(Cell {
+            pointer: std::ptr::null(),
+            bits,
+        })
+    }
+
+    /// The value of a field that nothing gives a value: zero, false, the first
+    /// variant, or `text`, which must outlive every use of the cell.
+    pub fn zero(kind: Kind, text: &str) -> Cell {
+        match kind {
+            Kind::Text => Cell {
+                pointer: text.as_ptr(),
+                bits: text.len() as u64,
+            },
+            _ => Cell {
+                pointer: std::ptr::null(),
+                bits: 0,
+            },
+        }
+    }
+
+    /// Writes the value into its field.
+    ///
+    /// # Safety
+    ///
+    /// `field` is valid for writing `kind`, and this cell was made or read with
+    /// the same `kind` (and, for enums, the same variants).
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub unsafe fn store(self, kind: Kind, field: *mut u8) {
+        // SAFETY: the caller vouches for the field; the representations are
+        // those that `Kind` documents, and `bool` and enum cells hold only
+        // values that `Cell::new` accepted.
+        unsafe {
+            match kind {
+                Kind::Text => field
+                    .cast::<Text>()
+                    .write(Text::from_raw(self.pointer, self.bits as usize)),
+                Kind::I64 | Kind::U64 | Kind::F64 => field.cast::<u64>().write(self.bits),
+                Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => {
+                    field.cast::<u32>().write(self.bits as u32);
+                }
+                Kind::I16 | Kind::U16 => field.cast::<u16>().write(self.bits as u16),
+                Kind::Bool => field.write(self.bits as u8),
+            }
+        }
+    }
+
+    /// Reads a field, so that a later [`Cell::store`] brings it back.
+    ///
+    /// # Safety
+    ///
+    /// `field` is valid for reading `kind`.
+    #[inline]
+    pub unsafe fn load(kind: Kind, field: *const u8) -> Cell {
+        let number = |bits| Cell {
+            pointer: std::ptr::null(),
+            bits,
+        };
+        // SAFETY: the caller vouches for the field.
+        unsafe {
+            match kind {
+                Kind::Text => {
+                    let text = &*field.cast::<Text>();
+                    Cell {
+                        pointer: text.as_ptr(),
+                        bits: text.len() as u64,
+                    }
+                }
+                Kind::I64 | Kind::U64 | Kind::F64 => number(field.cast::<u64>().read()),
+                Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => {
+                    number(u64::from(field.cast::<u32>().read()))
+                }
+                Kind::I16 | Kind::U16 => number(u64::from(field.cast::<u16>().read())),
+                Kind::Bool => number(u64::from(field.read())),
+            }
+        }
+    }
+}
+
+/// The bits of a signed number, which narrower fields take the lower ones of.
+#[allow(clippy::cast_sign_loss)]
+fn signed(value: i64) -> u64 {
+    value as u64
+}

@@ -1,0 +1,339 @@
+//! Entering and leaving layers.
+
+use crate::{
+    arena::Mark,
+    core::{Core, Undo},
+    layer::{Binding, Global, Id, LayerCell, Source},
+    resolve::Slot,
+};
+
+/// Layers entered together, until they are left.
+pub struct Frame {
+    /// What its guard knows it by.
+    serial: u64,
+    /// The epoch in which its undo is valid.
+    epoch: u64,
+    /// The first layer that it covered; most frames cover no other.
+    slot: Slot,
+    /// Where its part of `saved`, `undo`, `locals` and the arena begins.
+    saved: u32,
+    undo: u32,
+    locals: u32,
+    arena: Mark,
+    covered: LayerCell,
+}
+
+/// No layer.
+const NONE: Slot = Slot::MAX;
+
+/// A frame that is being filled. Dropped before it is complete, because a
+/// layer's author panicked, it takes back what it had done.
+#[doc(hidden)]
+pub struct Filling<'a> {
+    pub(crate) core: &'a mut Core,
+    complete: bool,
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        if !self.complete {
+            if let Some(frame) = self.core.frames.pop() {
+                self.core.uncover(&frame);
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Begins a frame that covers a layer.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn begin(&mut self, slot: Slot, covered: LayerCell, arena: Mark, locals: usize) -> u64 {
+        self.serial += 1;
+        self.frames.push(Frame {
+            serial: self.serial,
+            epoch: self.epoch,
+            slot,
+            saved: self.saved.len() as u32,
+            undo: self.undo.len() as u32,
+            locals: locals as u32,
+            arena,
+            covered,
+        });
+        self.serial
+    }
+
+    fn begin_empty(&mut self) -> u64 {
+        self.begin(
+            NONE,
+            LayerCell::INACTIVE,
+            self.arena.mark(),
+            self.locals.len(),
+        )
+    }
+
+    /// Begins the frame below all others in a copied context; nobody leaves it.
+    pub fn begin_base(&mut self) {
+        self.begin_empty();
+    }
+
+    /// Covers a layer with a copy of another context's cell.
+    pub fn cover_copy(&mut self, slot: Slot, binding: &Global, of: &LayerCell) {
+        let binding = match binding {
+            Global::Inactive => Binding::INACTIVE,
+            Global::Text(text) => Binding::Text((&**text).into()),
+            Global::Bound(bound) => Binding::Bound(bound.clone()),
+        };
+        self.cover_slot(slot, &binding, of.is_inherited());
+    }
+
+    /// Puts a layer over what was there; of two with the same identifier the
+    /// last one wins.
+    pub(crate) fn cover(&mut self, id: Id<'_>, binding: &Binding<'_>, inherited: bool) {
+        let slot = self.slot(id);
+        self.cover_slot(slot, binding, inherited);
+    }
+
+    fn cover_slot(&mut self, slot: Slot, binding: &Binding<'_>, inherited: bool) {
+        let cell = self.local_cell(binding, inherited);
+        let old = std::mem::replace(&mut self.layers[slot as usize], cell);
+        self.complex |= old.is_bound();
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        let start = frame.saved as usize;
+        if frame.slot == NONE {
+            (frame.slot, frame.covered) = (slot, old);
+        } else if frame.slot != slot && !self.saved[start..].iter().any(|(s, _)| *s == slot) {
+            self.saved.push((slot, old));
+        }
+    }
+
+    /// A cell of the current frame.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    fn local_cell(&mut self, binding: &Binding<'_>, inherited: bool) -> LayerCell {
+        let cell = match binding {
+            // SAFETY: the arena keeps the text until the frame is left.
+            Binding::Text(text) => unsafe { LayerCell::new(self.arena.push(text), text.len()) },
+            Binding::Bound(bound) => {
+                self.locals.push(bound.clone());
+                self.rebind();
+                LayerCell::INACTIVE.bound(Source::Local(self.locals.len() as u32 - 1))
+            }
+        };
+        cell.local(inherited)
+    }
+
+    /// Enters one layer; returns the serial that leaves it again.
+    ///
+    /// # Safety
+    ///
+    /// `environment` is the environment that `plan` describes.
+    #[inline]
+    pub unsafe fn enter_one(
+        &mut self,
+        environment: *mut u8,
+        id: Id<'_>,
+        binding: &Binding<'_>,
+        inherited: bool,
+    ) -> u64 {
+        let slot = self.slot(id);
+        let (arena, locals) = (self.arena.mark(), self.locals.len());
+        let mut cell = self.local_cell(binding, inherited);
+        let touched = self.plan_ref().touched(slot);
+        if touched.is_some() {
+            cell.make_hash();
+        }
+        let old = std::mem::replace(&mut self.layers[slot as usize], cell);
+        let serial = self.begin(slot, old, arena, locals);
+        if self.complex {
+            // SAFETY: the caller vouches for `environment`.
+            unsafe { self.entered(environment, serial) };
+        } else if let Some(touched) = touched {
+            // SAFETY: the caller vouches for `environment`.
+            unsafe { self.evaluate(environment, touched, true, |_, _| true) };
+        }
+        serial
+    }
+
+    /// Enters the layers that `fill` puts into the frame.
+    ///
+    /// # Safety
+    ///
+    /// As [`enter_one`](Core::enter_one).
+    pub unsafe fn enter_set(
+        &mut self,
+        environment: *mut u8,
+        fill: impl FnOnce(&mut Filling<'_>),
+    ) -> u64 {
+        let serial = self.begin_empty();
+        let mut filling = Filling {
+            core: self,
+            complete: false,
+        };
+        fill(&mut filling);
+        filling.complete = true;
+        drop(filling);
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.entered(environment, serial) };
+        serial
+    }
+
+    /// Evaluates what the layers of the current frame touch.
+    #[inline(never)]
+    unsafe fn entered(&mut self, environment: *mut u8, serial: u64) {
+        let mut changed = self
+            .frames
+            .last()
+            .map(|f| self.slots(f))
+            .unwrap_or_default();
+        if changed
+            .iter()
+            .any(|slot| self.layers[*slot as usize].is_bound())
+        {
+            self.rebind();
+        }
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.reevaluate(environment, &mut changed, true) };
+        if self.has_panicked() {
+            // SAFETY: as above.
+            unsafe { self.leave(environment, serial) };
+            self.settle();
+        }
+    }
+
+    /// The layers that a frame covers.
+    fn slots(&self, frame: &Frame) -> Vec<Slot> {
+        let saved = self.saved[frame.saved as usize..]
+            .iter()
+            .map(|(slot, _)| *slot);
+        std::iter::once(frame.slot)
+            .filter(|slot| *slot != NONE)
+            .chain(saved)
+            .collect()
+    }
+
+    /// Every cell that frames have covered.
+    pub fn covered_mut(&mut self) -> impl Iterator<Item = (Slot, &mut LayerCell)> {
+        let frames = self
+            .frames
+            .iter_mut()
+            .map(|frame| (frame.slot, &mut frame.covered));
+        frames.chain(self.saved.iter_mut().map(|(slot, cell)| (*slot, cell)))
+    }
+
+    /// Leaves a frame and whatever was entered above it and not left.
+    ///
+    /// Returns false, and does nothing, where this context has no such frame.
+    ///
+    /// # Safety
+    ///
+    /// As [`enter_one`](Core::enter_one).
+    #[inline]
+    pub unsafe fn leave(&mut self, environment: *mut u8, serial: u64) -> bool {
+        if self
+            .frames
+            .last()
+            .is_some_and(|frame| frame.serial == serial)
+        {
+            if let Some(frame) = self.frames.pop() {
+                // SAFETY: as the caller vouches.
+                unsafe { self.leave_one(environment, frame) };
+                return true;
+            }
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { self.leave_several(environment, serial) }
+    }
+
+    #[cold]
+    unsafe fn leave_several(&mut self, environment: *mut u8, serial: u64) -> bool {
+        if !self.frames.iter().any(|frame| frame.serial == serial) {
+            return false;
+        }
+        while let Some(frame) = self.frames.pop() {
+            let last = frame.serial == serial;
+            // SAFETY: as the caller vouches.
+            unsafe { self.leave_one(environment, frame) };
+            if last {
+                break;
+            }
+        }
+        true
+    }
+
+    #[inline]
+    unsafe fn leave_one(&mut self, environment: *mut u8, frame: Frame) {
+        if frame.epoch != self.epoch {
+            // SAFETY: as the caller vouches.
+            unsafe { self.leave_anew(environment, frame) };
+            return;
+        }
+        while self.undo.len() > frame.undo as usize {
+            let Some(Undo { value, cell, hash }) = self.undo.pop() else {
+                break;
+            };
+            let planned = &self.plan.values[value as usize];
+            self.hashes[value as usize] = hash;
+            // SAFETY: the caller vouches for `environment`; the cell was
+            // loaded from this very field, and what it points to is alive,
+            // because `root` has not changed since (the epoch).
+            unsafe { cell.store(planned.kind, environment.add(planned.offset as usize)) };
+        }
+        self.uncover(&frame);
+    }
+
+    /// Leaves a frame whose saved values are out of date.
+    #[cold]
+    unsafe fn leave_anew(&mut self, environment: *mut u8, mut frame: Frame) {
+        let mut changed = self.slots(&frame);
+        self.undo.truncate(frame.undo as usize);
+        let saved = self.saved[frame.saved as usize..]
+            .iter_mut()
+            .map(|(_, cell)| cell);
+        for cell in saved.chain([&mut frame.covered]) {
+            if cell.is_bound() {
+                // Its text may be gone by now; it is evaluated again.
+                cell.clear();
+            }
+        }
+        self.uncover(&frame);
+        // SAFETY: as the caller vouches.
+        unsafe { self.reevaluate(environment, &mut changed, false) };
+    }
+
+    /// Restores the layers that a frame covered.
+    #[inline]
+    fn uncover(&mut self, frame: &Frame) {
+        if self.complex || self.saved.len() > frame.saved as usize {
+            self.uncover_several(frame);
+        }
+        if frame.slot != NONE {
+            self.layers[frame.slot as usize] = frame.covered;
+        }
+        self.arena.pop_to(frame.arena);
+    }
+
+    #[cold]
+    fn uncover_several(&mut self, frame: &Frame) {
+        for slot in self.slots(frame) {
+            if self.layers[slot as usize].is_bound() {
+                self.rebind();
+            }
+        }
+        while self.saved.len() > frame.saved as usize {
+            let Some((slot, cell)) = self.saved.pop() else {
+                break;
+            };
+            self.layers[slot as usize] = cell;
+            if cell.is_bound() {
+                self.rebind();
+            }
+        }
+        if frame.covered.is_bound() {
+            self.rebind();
+        }
+        self.locals.truncate(frame.locals as usize);
+    }
+}

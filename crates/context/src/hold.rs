@@ -1,0 +1,124 @@
+//! Holding the key set still, to write it down.
+
+use std::thread;
+
+use milieu_keys::Origin;
+
+use crate::{
+    Coordinator,
+    coordinator::{SlotState, View},
+    map::Map,
+    sync,
+};
+
+/// A key of a held key set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry<'a> {
+    /// The canonical name.
+    pub name: &'a str,
+    /// The value's text.
+    pub text: &'a str,
+    /// Who said so; absent where the program assigned it.
+    pub origin: Option<&'a Origin>,
+}
+
+/// The key set of a coordinator, which nobody alters while this is held.
+///
+/// Others meanwhile read, enter layers and publish; what they publish becomes
+/// visible, in order, when the last `Held` is dropped. No thread waits for
+/// that, except one that asks for the lock itself. Belongs to its thread.
+pub struct Held {
+    coordinator: Coordinator,
+    root: Map,
+    /// The lock counts by thread.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Coordinator {
+    /// Holds the key set still (CoElektra, IV-A: `requireLock`).
+    ///
+    /// Waits for other threads that hold it; the same thread may hold it
+    /// several times.
+    #[must_use]
+    pub fn require_lock(&self) -> Held {
+        let me = thread::current().id();
+        let mut copy: Vec<SlotState> = Vec::new();
+        let mut state = self.inner.state();
+        loop {
+            if state.holders > 0 && state.holder != Some(me) {
+                state.sleepers += 1;
+                state = sync::wait(&self.inner.news, state);
+                state.sleepers -= 1;
+                continue;
+            }
+            if state.frozen.is_none() {
+                let count = state.live.slots.len();
+                if copy.capacity() < count {
+                    // Nothing is allocated while the state is locked.
+                    drop(state);
+                    copy.reserve(count);
+                    state = self.inner.state();
+                    continue;
+                }
+                copy.extend(state.live.slots.iter().cloned());
+                state.frozen = Some(View {
+                    generation: state.live.generation,
+                    root: state.live.root.clone(),
+                    slots: std::mem::take(&mut copy),
+                });
+            }
+            state.holders += 1;
+            state.holder = Some(me);
+            let root = state
+                .frozen
+                .as_ref()
+                .map(|view| view.root.clone())
+                .unwrap_or_default();
+            drop(state);
+            return Held {
+                coordinator: self.clone(),
+                root,
+                _thread: std::marker::PhantomData,
+            };
+        }
+    }
+}
+
+impl Held {
+    /// Every key, in the order of their names.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        let mut entries = Vec::new();
+        self.root.for_each(|column| {
+            entries.push(Entry {
+                name: &column.datum.name,
+                text: &column.datum.text,
+                origin: column.datum.origin.as_ref(),
+            });
+        });
+        entries.sort_unstable_by(|a, b| a.name.split('/').cmp(b.name.split('/')));
+        entries
+    }
+
+    /// The keys that the program has assigned since it started.
+    #[must_use]
+    pub fn assigned(&self) -> Vec<Entry<'_>> {
+        let mut entries = self.entries();
+        entries.retain(|entry| entry.origin.is_none());
+        entries
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.coordinator.inner.state();
+        state.holders -= 1;
+        if state.holders > 0 {
+            return;
+        }
+        state.holder = None;
+        let frozen = state.frozen.take();
+        self.coordinator.inner.show(state);
+        drop(frozen);
+    }
+}

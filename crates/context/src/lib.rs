@@ -1,0 +1,66 @@
+//! Layers, contexts, the coordinator and contextual values.
+//!
+//! A program's *environment* is a plain struct. A [`Context`] owns one and
+//! dereferences to it, so that reading a contextual value is reading a field.
+//! Switching a layer borrows the context mutably; the borrow checker therefore
+//! carries the rule that nobody holds a reference across a switch.
+//!
+//! ```text
+//!            Coordinator ── generation ── layer slots, key set (one each)
+//!             ▲   publish      │ sync
+//!             │                ▼
+//!   Context = Environment (plain struct) + Core (frames, layers, root)
+//! ```
+//!
+//! Properties that everything here keeps:
+//!
+//! - A read takes no lock, no atomic and no copy, strings included.
+//! - What other threads do appears at `sync`, `activate` and `deactivate`,
+//!   and never between (CoElektra, III-D).
+//! - Publishing is one short critical section without allocation and without
+//!   user code; its cost does not depend on how many contexts exist.
+//! - The coordinator knows no list of contexts. A context that never
+//!   synchronizes holds back nothing but the snapshot it has.
+//! - No user code runs while a lock is held.
+
+mod actions;
+mod arena;
+mod assign;
+mod context;
+mod coordinator;
+mod core;
+mod entered;
+mod environment;
+mod error;
+mod field;
+mod frame;
+mod hash;
+mod hold;
+mod layer;
+mod map;
+mod part;
+mod policy;
+mod resolve;
+mod schema;
+mod sync;
+mod synchronize;
+mod text;
+mod trie;
+mod wait;
+
+pub use actions::{Activation, Registration};
+pub use context::{Context, ContextOptions};
+pub use coordinator::Coordinator;
+pub use entered::{Captured, Entered};
+pub use environment::{Assign, Descriptor, Environment, Value};
+pub use error::{Invalid, KeyError, OpenError, SwitchError};
+pub use field::{Field, Kind};
+pub use hold::{Entry, Held};
+pub use layer::{
+    Each, Layer, LayerSet, Named, Scope, Switch, ThreadLayer, ValueLayer, Without, each, value,
+    without,
+};
+pub use part::Part;
+pub use policy::{NoContext, Policy, ReadOnly, SingleThread, Threads, Writable};
+pub use text::Text;
+pub use wait::Changed;

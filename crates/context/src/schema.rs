@@ -1,0 +1,386 @@
+//! What a coordinator knows of names: layers, values, and the plan of each environment.
+//!
+//! Layers and patterns are interned, so that two environments that name the
+//! same key mean the same value. A plan is the static table that switching
+//! works from: for each layer, the values that it touches, those with a common
+//! parent together.
+
+use std::{any::TypeId, collections::HashMap, sync::Arc};
+
+use milieu_keys::{Pattern, Rules};
+
+use crate::{
+    Descriptor, Environment, Invalid, Kind, OpenError,
+    field::Cell,
+    map::{Column, Map, Tag},
+    resolve::{Layers, Resolution, Slot},
+};
+
+/// A value as the coordinator knows it, whichever environments hold it.
+#[derive(Debug)]
+pub struct ValueSpec {
+    pub pattern: Pattern,
+    pub kind: Kind,
+    pub tag: Tag,
+    pub rules: Rules,
+    /// The value's own name.
+    pub own: Resolution,
+    /// Names that come before it.
+    pub overrides: Vec<Resolution>,
+    /// Names that come after it.
+    pub fallbacks: Vec<Resolution>,
+    /// Every layer that any of these names depends on.
+    pub slots: Vec<Slot>,
+    pub default_text: Box<str>,
+    pub default: Cell,
+}
+
+impl ValueSpec {
+    /// Whether other names take part in its cascade.
+    pub fn has_alternates(&self) -> bool {
+        !self.overrides.is_empty() || !self.fallbacks.is_empty()
+    }
+
+    /// The stored value that is in force; `None` where the default is.
+    pub fn find<'m>(&self, map: &'m Map, layers: Layers<'_>) -> Option<&'m Column> {
+        self.overrides
+            .iter()
+            .chain([&self.own])
+            .chain(&self.fallbacks)
+            .find_map(|resolution| resolution.find(map, layers))
+    }
+
+    /// The cell of a stored value, as this value's type.
+    ///
+    /// A key of another type, which only an override or a fallback can lead to,
+    /// is read as text and counts where it keeps this value's rules.
+    #[inline]
+    pub fn cell(&self, column: Option<&Column>) -> Cell {
+        match column {
+            Some(column) if column.tag == self.tag => column.cell,
+            Some(column) => self.convert(&column.datum.text).unwrap_or(self.default),
+            None => self.default,
+        }
+    }
+
+    fn convert(&self, text: &str) -> Option<Cell> {
+        Cell::new(self.kind, &self.rules.check(text).ok()?, text)
+    }
+
+    /// The text of the value in force.
+    pub fn text<'a>(&'a self, map: &'a Map, layers: Layers<'_>) -> &'a str {
+        match self.find(map, layers) {
+            Some(column)
+                if column.tag == self.tag || self.convert(&column.datum.text).is_some() =>
+            {
+                &column.datum.text
+            }
+            _ => &self.default_text,
+        }
+    }
+}
+
+/// A value of one environment.
+#[derive(Debug)]
+pub struct Planned {
+    pub spec: Arc<ValueSpec>,
+    pub offset: u32,
+    pub kind: Kind,
+}
+
+/// Values that a layer touches and that share a parent.
+#[derive(Debug)]
+pub struct Group {
+    /// Any of the values: it resolves the parent for all of them.
+    pub values: Box<[u32]>,
+}
+
+/// What one layer touches.
+#[derive(Debug, Default)]
+pub struct Touched {
+    pub groups: Box<[Group]>,
+    /// Values with overrides or fallbacks, evaluated one by one.
+    pub single: Box<[u32]>,
+}
+
+impl Touched {
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.single.is_empty()
+    }
+}
+
+/// The static table of one environment in one coordinator.
+#[derive(Debug)]
+pub struct Plan {
+    pub values: Box<[Planned]>,
+    touched: Box<[Option<Box<Touched>>]>,
+    /// Everything, for a refresh.
+    pub all: Touched,
+}
+
+impl Plan {
+    /// The values that a layer touches.
+    #[inline]
+    pub fn touched(&self, slot: Slot) -> Option<&Touched> {
+        self.touched.get(slot as usize)?.as_deref()
+    }
+
+    fn new(values: Vec<Planned>) -> Plan {
+        let slots = values.iter().flat_map(|v| v.spec.slots.iter().copied());
+        let count = slots.max().map_or(0, |slot| slot as usize + 1);
+        let touched_by = |slot: Option<Slot>| {
+            let of: Vec<u32> = (0..)
+                .zip(&values)
+                .filter(|(_, v)| slot.is_none_or(|slot| v.spec.slots.contains(&slot)))
+                .map(|(i, _)| i)
+                .collect();
+            group(&values, &of)
+        };
+        #[allow(clippy::cast_possible_truncation)]
+        let touched = (0..count)
+            .map(|slot| touched_by(Some(slot as Slot)))
+            .map(|touched| (!touched.is_empty()).then(|| Box::new(touched)))
+            .collect();
+        let all = touched_by(None);
+        Plan {
+            touched,
+            all,
+            values: values.into(),
+        }
+    }
+}
+
+fn group(values: &[Planned], of: &[u32]) -> Touched {
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    let mut single = Vec::new();
+    for &index in of {
+        let spec = &values[index as usize].spec;
+        if spec.has_alternates() {
+            single.push(index);
+            continue;
+        }
+        let same =
+            |group: &&mut Vec<u32>| values[group[0] as usize].spec.own.same_parent(&spec.own);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    Touched {
+        groups: groups
+            .into_iter()
+            .map(|g| Group { values: g.into() })
+            .collect(),
+        single: single.into(),
+    }
+}
+
+/// The names that a coordinator knows.
+#[derive(Default)]
+pub struct Schema {
+    layers: HashMap<Arc<str>, Slot>,
+    ids: Vec<Arc<str>>,
+    values: HashMap<&'static str, Arc<ValueSpec>>,
+    enums: Vec<Vec<String>>,
+    plans: HashMap<TypeId, Arc<Plan>>,
+}
+
+impl Schema {
+    /// The number of a layer; unknown ones get the next.
+    pub fn slot(&mut self, id: &str) -> Slot {
+        if let Some(slot) = self.layers.get(id) {
+            return *slot;
+        }
+        let slot = Slot::try_from(self.ids.len()).expect("fewer than 2^32 layers");
+        let id: Arc<str> = id.into();
+        self.ids.push(id.clone());
+        self.layers.insert(id, slot);
+        slot
+    }
+
+    /// The number of a layer, if it is known.
+    pub fn known_slot(&self, id: &str) -> Option<Slot> {
+        self.layers.get(id).copied()
+    }
+
+    /// The identifier of a layer.
+    pub fn id(&self, slot: Slot) -> Arc<str> {
+        self.ids[slot as usize].clone()
+    }
+
+    /// How many layers are known.
+    pub fn layer_count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// A value by its pattern.
+    pub fn value(&self, pattern: &str) -> Option<Arc<ValueSpec>> {
+        self.values.get(pattern).cloned()
+    }
+
+    /// Every value whose pattern a concrete name can come from.
+    pub fn values_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<ValueSpec>> {
+        self.values
+            .values()
+            .filter(move |spec| spec.pattern.matches(name))
+    }
+
+    /// The plan of an environment that is known already.
+    pub fn known_plan<E: Environment>(&self) -> Option<Arc<Plan>> {
+        self.plans.get(&TypeId::of::<E>()).cloned()
+    }
+
+    /// Values of `E`, with those that are new; nothing is remembered yet.
+    pub fn describe<E: Environment>(&mut self) -> Result<Vec<Arc<ValueSpec>>, OpenError> {
+        let mut all: Vec<Arc<ValueSpec>> = Vec::new();
+        for descriptor in E::VALUES {
+            let spec = self.describe_value(descriptor)?;
+            let clash = self
+                .values
+                .values()
+                .chain(&all)
+                .find(|other| other.tag != spec.tag && other.pattern.unifies(&spec.pattern));
+            if let Some(other) = clash {
+                return Err(OpenError::Types {
+                    pattern: descriptor.pattern.into(),
+                    other: other.pattern.as_str().into(),
+                });
+            }
+            all.push(spec);
+        }
+        Ok(all)
+    }
+
+    /// Remembers an environment.
+    pub fn remember<E: Environment>(&mut self, specs: Vec<Arc<ValueSpec>>) -> Arc<Plan> {
+        let planned = E::VALUES.iter().zip(specs).map(|(descriptor, spec)| {
+            self.values
+                .entry(descriptor.pattern)
+                .or_insert_with(|| spec.clone());
+            Planned {
+                spec,
+                offset: u32::try_from(descriptor.offset).expect("environments below 4 GiB"),
+                kind: descriptor.kind,
+            }
+        });
+        let plan = Arc::new(Plan::new(planned.collect()));
+        self.plans.insert(TypeId::of::<E>(), plan.clone());
+        plan
+    }
+
+    /// A value from its descriptor, without remembering it.
+    pub fn describe_value(&mut self, descriptor: &Descriptor) -> Result<Arc<ValueSpec>, OpenError> {
+        let pattern = descriptor.pattern;
+        let metadata = |error| OpenError::Metadata {
+            pattern: pattern.into(),
+            error,
+        };
+        let rules = Rules::from_metadata(descriptor.metadata).map_err(metadata)?;
+        let tag = self.tag(descriptor.kind, &rules);
+        if let Some(known) = self.values.get(pattern) {
+            if known.tag == tag {
+                return Ok(known.clone());
+            }
+        }
+        let own = self.resolution(pattern)?;
+        let alternates = |schema: &mut Schema, prefix: &str| {
+            descriptor
+                .metadata
+                .iter()
+                .filter(|(key, _)| {
+                    key.strip_prefix(prefix)
+                        .is_some_and(|r| r.starts_with("/#"))
+                })
+                .map(|(_, name)| schema.resolution(name))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let overrides = alternates(self, "override")?;
+        let fallbacks = alternates(self, "fallback")?;
+        let mut slots: Vec<Slot> = overrides
+            .iter()
+            .chain([&own])
+            .chain(&fallbacks)
+            .flat_map(Resolution::slots)
+            .collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let default_text: Box<str> = default_text(descriptor.kind, &rules).into();
+        let default = match rules.default() {
+            Some(_) => checked(descriptor.kind, &rules, &default_text),
+            None => Ok(Cell::zero(descriptor.kind, &default_text)),
+        }
+        .map_err(|violation| {
+            OpenError::Default(Invalid {
+                name: pattern.into(),
+                violation,
+                origin: None,
+            })
+        })?;
+        Ok(Arc::new(ValueSpec {
+            pattern: parse(pattern)?,
+            kind: descriptor.kind,
+            tag,
+            rules,
+            own,
+            overrides,
+            fallbacks,
+            slots,
+            default,
+            default_text,
+        }))
+    }
+
+    fn resolution(&mut self, pattern: &str) -> Result<Resolution, OpenError> {
+        Ok(Resolution::new(&parse(pattern)?, |id| self.slot(id)))
+    }
+
+    /// The number of a type; enums with the same variants are one.
+    fn tag(&mut self, kind: Kind, rules: &Rules) -> Tag {
+        if kind != Kind::Enum {
+            return Tag(1 + kind as u32);
+        }
+        let variants = rules.variants();
+        let known = self
+            .enums
+            .iter()
+            .position(|known| known == variants)
+            .unwrap_or_else(|| {
+                self.enums.push(variants.to_vec());
+                self.enums.len() - 1
+            });
+        Tag(100 + u32::try_from(known).expect("fewer than 2^32 enums"))
+    }
+}
+
+/// The tag of a text that no specification describes.
+pub const TEXT: Tag = Tag(1 + Kind::Text as u32);
+
+fn parse(pattern: &str) -> Result<Pattern, OpenError> {
+    Pattern::parse(pattern).map_err(|error| OpenError::Pattern {
+        pattern: pattern.into(),
+        error,
+    })
+}
+
+/// Checks a text and makes the cell, which points into the text.
+pub fn checked(kind: Kind, rules: &Rules, text: &str) -> Result<Cell, milieu_keys::Violation> {
+    let scalar = rules.check(text)?;
+    Cell::new(kind, &scalar, text).ok_or_else(|| milieu_keys::Violation {
+        rule: "type".into(),
+        value: text.into(),
+        message: format!(
+            "does not fit a field of kind {kind:?}; make the field's type that of the specification"
+        ),
+    })
+}
+
+/// The default of the specification, or else the type's zero.
+fn default_text(kind: Kind, rules: &Rules) -> String {
+    match (rules.default(), kind) {
+        (Some(default), _) => default.into(),
+        (None, Kind::Bool) => "false".into(),
+        (None, Kind::Text) => String::new(),
+        (None, Kind::Enum) => rules.variants().first().cloned().unwrap_or_default(),
+        (None, _) => "0".into(),
+    }
+}

@@ -1,0 +1,243 @@
+//! Synchronization points (CoElektra, III-D) and switches that everybody sees.
+
+use crate::{
+    SwitchError,
+    actions::{self, Transition},
+    coordinator::Published,
+    core::{Core, Pending},
+    layer::{Binding, Global, Id},
+    resolve::Slot,
+};
+
+#[allow(clippy::large_enum_variant)] // It lives on the stack, once.
+/// The keys that have changed since a context last looked.
+enum Keys {
+    None,
+    Some([u64; crate::coordinator::RING], usize),
+    All,
+}
+
+impl Core {
+    /// Takes in what others have published.
+    ///
+    /// # Safety
+    ///
+    /// `environment` is the environment that `plan` describes.
+    #[cold]
+    pub unsafe fn synchronize(&mut self, environment: *mut u8) {
+        let Some((root, keys)) = self.take_news() else {
+            return;
+        };
+        self.epoch += 1;
+        // String fields may point into the old root until they are evaluated.
+        let mut old = std::mem::replace(&mut self.root, root);
+        let mut changed: Vec<Slot> = Vec::new();
+        let mut adopted = std::mem::take(&mut self.adopted);
+        for (slot, binding) in adopted.drain(..) {
+            if self.set_global(slot, binding) {
+                changed.push(slot);
+            }
+        }
+        self.adopted = adopted;
+        for (_, pending) in self.pending.clone() {
+            match pending {
+                Pending::Switch(slot, binding) => {
+                    if self.set_global(slot, binding) {
+                        changed.push(slot);
+                    }
+                }
+                Pending::Key(place, column) => Core::put(&mut self.root, place, column),
+            }
+        }
+        // SAFETY: the caller vouches for `environment`.
+        unsafe {
+            self.reevaluate(environment, &mut changed, false);
+            match keys {
+                Keys::None => {}
+                Keys::All => self.evaluate_all(environment),
+                Keys::Some(hashes, count) => self.evaluate_keys(environment, &hashes[..count]),
+            }
+        }
+        drop(std::mem::take(&mut old));
+        self.settle();
+    }
+
+    /// Copies, in one short section, what has been published since: switches
+    /// to `adopted`, the root, and which keys have changed.
+    fn take_news(&mut self) -> Option<(crate::map::Map, Keys)> {
+        let inner = self.inner.clone();
+        loop {
+            let state = inner.state();
+            let (view, frozen) = match &state.frozen {
+                Some(view) => (view, true),
+                None => (&state.live, false),
+            };
+            if view.generation == self.seen {
+                return None;
+            }
+            let seen = self.seen;
+            let news = || {
+                (0..)
+                    .zip(&view.slots)
+                    .filter(|(_, slot)| slot.changed > seen)
+            };
+            let count = news().count();
+            if self.adopted.capacity() < count {
+                // Nothing is allocated while the state is locked.
+                drop(state);
+                self.adopted.reserve(count);
+                continue;
+            }
+            self.adopted
+                .extend(news().map(|(slot, s): (Slot, _)| (slot, s.binding.clone())));
+            let keys = match state.keys.since(seen) {
+                _ if frozen || !self.pending.is_empty() => Keys::All,
+                None => Keys::All,
+                Some(since) => {
+                    let mut hashes = [0; crate::coordinator::RING];
+                    let mut count = 0;
+                    for hash in since {
+                        hashes[count] = hash;
+                        count += 1;
+                    }
+                    if count == 0 {
+                        Keys::None
+                    } else {
+                        Keys::Some(hashes, count)
+                    }
+                }
+            };
+            self.seen = view.generation;
+            let shown = view.generation;
+            self.pending.retain(|(generation, _)| *generation > shown);
+            return Some((view.root.clone(), keys));
+        }
+    }
+
+    /// Evaluates the values whose current names are among `hashes`, and those
+    /// whose names are several.
+    ///
+    /// # Safety
+    ///
+    /// As [`synchronize`](Core::synchronize).
+    pub unsafe fn evaluate_keys(&mut self, environment: *mut u8, hashes: &[u64]) {
+        let plan = self.plan_ref();
+        let known = self.hashes.clone();
+        let wanted = |index: u32| {
+            let alternates = plan.values[index as usize].spec.has_alternates();
+            alternates || hashes.contains(&known[index as usize])
+        };
+        #[allow(clippy::cast_possible_truncation)]
+        if (0..known.len() as u32).any(wanted) {
+            // SAFETY: the caller vouches for `environment`.
+            unsafe { self.evaluate(environment, &plan.all, false, |_, index| wanted(index)) };
+        }
+    }
+
+    /// Switches a layer for everybody: synchronize, switch here, publish, act.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a switch that would close a cycle; nothing has changed then but
+    /// that the context has synchronized.
+    ///
+    /// # Safety
+    ///
+    /// As [`synchronize`](Core::synchronize).
+    pub unsafe fn switch<'b>(
+        &mut self,
+        environment: *mut u8,
+        id: Id<'_>,
+        make: impl FnOnce(&Core) -> Binding<'b>,
+    ) -> Result<(), SwitchError> {
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.sync_if_shared(environment) };
+        let slot = self.slot(id);
+        let binding = Global::new(make(self));
+        let before = self.global(slot).clone();
+        if before.same_fixed(&binding) {
+            return Ok(());
+        }
+        let transition = match binding {
+            Global::Inactive => Transition::Deactivation,
+            _ => Transition::Activation,
+        };
+        actions::check_cause(self, slot, transition)?;
+        if let Global::Bound(bound) = &binding {
+            if let Some(way) = self.cycle(slot, Some(bound)) {
+                return Err(self.cycle_error(slot, &way));
+            }
+        }
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.switch_here(environment, slot, binding.clone()) };
+        match self.inner.publish_switch(slot, binding.clone()) {
+            Ok(published) => {
+                self.published(published, || Pending::Switch(slot, binding.clone()));
+                if published.acting {
+                    // SAFETY: the caller vouches for `environment`.
+                    unsafe { actions::act(self, environment, slot, transition) };
+                }
+                self.settle();
+                Ok(())
+            }
+            Err(way) => {
+                // Another thread has published the other half of a cycle.
+                // SAFETY: the caller vouches for `environment`.
+                unsafe { self.switch_here(environment, slot, before) };
+                Err(self.cycle_error(slot, &way))
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`synchronize`](Core::synchronize).
+    unsafe fn switch_here(&mut self, environment: *mut u8, slot: Slot, binding: Global) {
+        self.epoch += 1;
+        let mut changed = Vec::new();
+        if self.set_global(slot, binding) {
+            if !self.complex {
+                let plan = self.plan_ref();
+                if let Some(touched) = plan.touched(slot) {
+                    // SAFETY: the caller vouches for `environment`.
+                    unsafe { self.evaluate(environment, touched, false, |_, _| true) };
+                }
+                return;
+            }
+            changed.push(slot);
+        }
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.reevaluate(environment, &mut changed, false) };
+    }
+
+    /// Synchronizes, unless the context's policy is to be alone.
+    ///
+    /// # Safety
+    ///
+    /// As [`synchronize`](Core::synchronize).
+    #[inline]
+    pub unsafe fn sync_if_shared(&mut self, environment: *mut u8) {
+        if self.shared && self.has_news() {
+            // SAFETY: as the caller vouches.
+            unsafe { self.synchronize(environment) };
+        }
+    }
+
+    /// Notes an own publication: one that follows directly on what this
+    /// context has seen is no news to it.
+    pub fn published(&mut self, published: Published, pending: impl FnOnce() -> Pending) {
+        if published.pending {
+            self.pending.push((published.generation, pending()));
+        } else if published.generation == self.seen + 1 {
+            self.seen = published.generation;
+        }
+    }
+
+    fn cycle_error(&self, slot: Slot, way: &[Slot]) -> SwitchError {
+        let through = way.iter().filter_map(|slot| self.patterns(*slot));
+        SwitchError::Cycle {
+            layer: self.inner.layer_id(slot).as_ref().into(),
+            through: through.collect(),
+        }
+    }
+}

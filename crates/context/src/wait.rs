@@ -1,0 +1,92 @@
+//! Sleeping until there is something to synchronize.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context as TaskContext, Poll},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    core::{Core, next_identity},
+    sync::{self, Ordering},
+};
+
+impl Core {
+    /// Whether others have published since the last synchronization.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.inner.generation.load(Ordering::Acquire) != self.seen
+    }
+
+    /// Sleeps until there is news, or until the deadline; says which.
+    pub fn wait(&self, deadline: Option<Instant>) -> bool {
+        let mut state = self.inner.state();
+        loop {
+            if self.has_news() {
+                return true;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return false;
+            }
+            state.sleepers += 1;
+            state = match left {
+                None => sync::wait(&self.inner.news, state),
+                Some(left) => match self.inner.news.wait_timeout(state, left) {
+                    Ok((state, _)) => state,
+                    Err(poisoned) => poisoned.into_inner().0,
+                },
+            };
+            state.sleepers -= 1;
+        }
+    }
+}
+
+/// A future that completes when there is something to synchronize.
+///
+/// Made by [`Context::changed`](crate::Context::changed).
+pub struct Changed<'a> {
+    core: &'a Core,
+    /// The number of our waker in the coordinator's list.
+    number: u64,
+}
+
+impl<'a> Changed<'a> {
+    pub(crate) fn new(core: &'a Core) -> Self {
+        Changed {
+            core,
+            number: next_identity(),
+        }
+    }
+}
+
+impl Future for Changed<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<()> {
+        let waker = task.waker().clone();
+        let mut state = self.core.inner.state();
+        // Under the lock that publications take, none can slip in between.
+        if self.core.has_news() {
+            return Poll::Ready(());
+        }
+        let number = self.number;
+        match state.wakers.iter_mut().find(|(other, _)| *other == number) {
+            Some((_, known)) => *known = waker,
+            None => state.wakers.push((number, waker)),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Changed<'_> {
+    fn drop(&mut self) {
+        let number = self.number;
+        let mut state = self.core.inner.state();
+        let mine = state.wakers.iter().position(|(other, _)| *other == number);
+        let waker = mine.map(|at| state.wakers.swap_remove(at));
+        drop(state);
+        drop(waker);
+    }
+}
