@@ -1,0 +1,253 @@
+//! `milieu spec`: checks specifications and generates what follows from them.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use milieu_diagnostics::{Diagnostic, Source, to_json};
+use milieu_spec::backend::{Backend, Settings, ini::Ini, man::Man, markdown::Markdown, rust::Rust};
+
+use crate::terminal;
+
+/// The exit code when a specification has errors.
+const WRONG: u8 = 1;
+
+/// Check specifications, and generate code and documents from them
+#[derive(Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Exit codes:
+  0  done; there may have been warnings
+  1  a specification has errors
+  2  a file cannot be read or written, or wrong usage"
+)]
+pub(crate) struct Spec {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Check(Check),
+    Generate(Generate),
+}
+
+/// Say what is wrong with specifications
+///
+/// Nothing is printed about a specification that is right.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  milieu spec check station.ini
+  milieu spec check --json *.ini | jq -r .message
+  milieu spec generate station.ini --lang ini | milieu spec check -")]
+struct Check {
+    /// The specifications; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print lines of JSON to standard output instead
+    #[arg(long)]
+    json: bool,
+}
+
+/// Generate code or documents from a specification
+///
+/// The output appears whole or not at all.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  milieu spec generate station.ini --lang rust --out src/environment.rs
+  milieu spec generate station.ini --lang rust --root /sw/pi
+  milieu spec generate station.ini --lang man | man -l -")]
+struct Generate {
+    /// The specification; `-` is standard input
+    file: PathBuf,
+    /// What to generate
+    #[arg(long, value_enum)]
+    lang: Language,
+    /// Generate only this branch, as the whole, for example /sw/pi
+    #[arg(long, value_name = "NAME")]
+    root: Option<String>,
+    /// Where to write; `-` is standard output, a folder gets a file of the usual name
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    out: PathBuf,
+    /// What the program is called in documents; the name of the file unless given
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+    /// Where generated Rust finds the facade
+    #[arg(long, value_name = "PATH", default_value = "::milieu")]
+    crate_path: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Language {
+    /// Structs, enums, markers and layers
+    Rust,
+    /// A reference of all keys
+    Markdown,
+    /// A manual page: of section 1 where there are options, of section 5 elsewhere
+    Man,
+    /// The specification itself, in one order and form
+    Ini,
+}
+
+impl Language {
+    fn backend(self) -> &'static dyn Backend {
+        match self {
+            Language::Rust => &Rust,
+            Language::Markdown => &Markdown,
+            Language::Man => &Man,
+            Language::Ini => &Ini,
+        }
+    }
+}
+
+impl Spec {
+    pub(crate) fn run(&self) -> ExitCode {
+        terminal::finish(match &self.verb {
+            Verb::Check(check) => check.run(),
+            Verb::Generate(generate) => generate.run(),
+        })
+    }
+}
+
+impl Check {
+    fn run(&self) -> io::Result<ExitCode> {
+        let mut worst = 0;
+        for file in &self.files {
+            let (source, diagnostics, code) = match read(file) {
+                Ok(source) => {
+                    let diagnostics = milieu_spec::check(&source);
+                    let is_wrong = diagnostics.iter().any(Diagnostic::is_error);
+                    (source, diagnostics, if is_wrong { WRONG } else { 0 })
+                }
+                Err((source, diagnostic)) => (source, vec![diagnostic], terminal::ERROR),
+            };
+            worst = worst.max(code);
+            if self.json {
+                let lines = diagnostics.iter().map(|found| to_json(&source, found) + "\n");
+                terminal::print(&lines.collect::<String>())?;
+            } else {
+                terminal::report(&source, &diagnostics, false);
+            }
+        }
+        Ok(ExitCode::from(worst))
+    }
+}
+
+impl Generate {
+    fn run(&self) -> io::Result<ExitCode> {
+        let source = match read(&self.file) {
+            Ok(source) => source,
+            Err((source, diagnostic)) => {
+                terminal::report(&source, &[diagnostic], false);
+                return Ok(ExitCode::from(terminal::ERROR));
+            }
+        };
+        let settings = Settings {
+            program: self.program(),
+            root: self.root.clone(),
+            crate_path: self.crate_path.clone(),
+        };
+        let output = milieu_spec::generate(&source, self.lang.backend(), &settings);
+        terminal::report(&source, &output.diagnostics, false);
+        if output.diagnostics.iter().any(Diagnostic::is_error) {
+            return Ok(ExitCode::from(WRONG));
+        }
+        for file in &output.files {
+            if self.out == Path::new("-") {
+                terminal::print(&file.text)?;
+                continue;
+            }
+            let path = if self.out.is_dir() {
+                self.out.join(&file.name)
+            } else {
+                self.out.clone()
+            };
+            if let Err(error) = write_whole(&path, &file.text) {
+                let place = Source::new(path.display().to_string(), "");
+                let diagnostic = Diagnostic::error(format!("cannot write the output: {error}"))
+                    .help("give another file with `--out`, or see to its folder; what stood there is unchanged");
+                terminal::report(&place, &[diagnostic], false);
+                return Ok(ExitCode::from(terminal::ERROR));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn program(&self) -> String {
+        match (&self.program, self.file.file_stem()) {
+            (Some(program), _) => program.clone(),
+            (None, Some(stem)) if self.file != Path::new("-") => stem.to_string_lossy().into_owned(),
+            (None, _) => "program".to_owned(),
+        }
+    }
+}
+
+/// A specification, or what is to be said about a file that is none.
+fn read(path: &Path) -> Result<Source, (Source, Diagnostic)> {
+    let is_input = path == Path::new("-");
+    let name = if is_input {
+        "<standard input>".to_owned()
+    } else {
+        path.display().to_string()
+    };
+    let read = if is_input {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let place = Source::new(name.clone(), "");
+    match read.map(String::from_utf8) {
+        Ok(Ok(text)) => Ok(Source::new(name, text)),
+        Ok(Err(error)) => Err((
+            place,
+            Diagnostic::error(format!(
+                "the specification is not UTF-8 from byte {} on",
+                error.utf8_error().valid_up_to()
+            ))
+            .help("save it as UTF-8"),
+        )),
+        Err(error) => Err((
+            place,
+            Diagnostic::error(format!("cannot read the specification: {error}")),
+        )),
+    }
+}
+
+/// Writes a file such that it has its old text or the new one, whatever
+/// happens: beside it first, then in its place.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    // Behind a link stands the file that is meant; what is no regular file, as
+    // a pipe, takes the text as it comes.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let old = fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return fs::write(&target, text);
+    }
+    let Some(name) = target.file_name() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
+    };
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = target.with_file_name(beside);
+    let written = (|| {
+        let mut file = File::create_new(&beside)?;
+        file.write_all(text.as_bytes())?;
+        if let Some(old) = old {
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&beside, &target)
+    })();
+    if written.is_err() {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
