@@ -1,0 +1,188 @@
+//! What the specification compiler would check, reported at the right token.
+
+use std::collections::HashMap;
+
+use milieu_keys::{Pattern, RuleError, Rules, Scalar, rules};
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+use syn::Error;
+
+use super::{
+    attribute::Entry,
+    model::{Errors, Holds, Member, Model, PartOf, Value},
+};
+
+/// All mistakes in patterns, metadata and defaults.
+pub(super) fn check(model: &Model) -> syn::Result<()> {
+    let mut errors = Errors::default();
+    let mut patterns: Vec<(&Value, Pattern)> = Vec::new();
+    for member in &model.members {
+        match member {
+            Member::Part(part) => prefix(part).unwrap_or_else(|error| errors.add(error)),
+            Member::Value(value) => {
+                match pattern(value) {
+                    Ok(pattern) => patterns.push((value, pattern)),
+                    Err(error) => errors.add(error),
+                }
+                metadata(value, &mut errors);
+            }
+        }
+    }
+    for (position, (value, pattern)) in patterns.iter().enumerate() {
+        let other = patterns[..position]
+            .iter()
+            .find(|(other, earlier)| conflict((*other, earlier), (*value, pattern)));
+        if let Some((other, _)) = other {
+            errors.add(Error::new(
+                value.pattern_span,
+                format!(
+                    "`{}` and `{}`, of the field `{}`, can be one key with two types",
+                    value.pattern, other.pattern, other.field
+                ),
+            ));
+        }
+    }
+    errors.finish()
+}
+
+/// Whether two fields could have one key and cannot share it.
+fn conflict(one: (&Value, &Pattern), other: (&Value, &Pattern)) -> bool {
+    one.1 == other.1 || (one.0.holds != other.0.holds && one.1.unifies(other.1))
+}
+
+fn prefix(part: &PartOf) -> syn::Result<()> {
+    let Some(prefix) = &part.prefix else {
+        return Ok(());
+    };
+    let text = prefix.value();
+    let pattern = Pattern::parse(&text)
+        .map_err(|error| Error::new(prefix.span(), format!("`{text}` is no prefix: {error}")))?;
+    let trimmed = text.trim_end_matches('/');
+    if trimmed.is_empty() || pattern.as_str() != trimmed {
+        return Err(Error::new(
+            prefix.span(),
+            format!("write the prefix as `{}`", pattern.as_str()),
+        ));
+    }
+    Ok(())
+}
+
+fn pattern(value: &Value) -> syn::Result<Pattern> {
+    let text = &value.pattern;
+    let pattern = Pattern::parse(text).map_err(|error| {
+        Error::new(
+            value.pattern_span,
+            format!("`{text}` is no name of a key: {error}"),
+        )
+    })?;
+    if pattern.as_str() != text {
+        return Err(Error::new(
+            value.pattern_span,
+            format!("write the name as `{}`", pattern.as_str()),
+        ));
+    }
+    Ok(pattern)
+}
+
+fn metadata(value: &Value, errors: &mut Errors) {
+    let mut first: HashMap<&str, &Entry> = HashMap::new();
+    for entry in &value.entries {
+        if first.insert(&entry.name, entry).is_some() {
+            errors.add(Error::new(
+                entry.name_span,
+                format!("`{}` is said twice", entry.name),
+            ));
+        }
+        if let Some(error) = unknown(entry) {
+            errors.add(error);
+        }
+    }
+    if value.holds == Holds::Choice && value.entry("check/enum/#0").is_some() {
+        errors.add(Error::new(
+            value.pattern_span,
+            "the enum's variants say what is allowed; leave out `check/enum`",
+        ));
+    }
+    let Err(error) = rules(value) else {
+        if let Err(violation) = rules(value).unwrap_or_else(|_| Rules::unrestricted()).initial() {
+            errors.add(Error::new(
+                value.pattern_span,
+                format!("without a default the value starts as {violation}; say `default = …`"),
+            ));
+        }
+        return;
+    };
+    let entry = value
+        .entries
+        .iter()
+        .find(|entry| entry.name == error.key)
+        .or(value.entry("default"));
+    errors.add(Error::new(
+        entry.map_or(value.pattern_span, |entry| entry.text_span),
+        format!("{}\nhelp: {}", error.message, error.help),
+    ));
+}
+
+/// Metadata without a meaning are mistakes, unless they are written as free.
+fn unknown(entry: &Entry) -> Option<Error> {
+    if entry.is_free || rules::known(&entry.name).is_some() {
+        return None;
+    }
+    let names = rules::KNOWN.iter().map(|known| known.name);
+    let nearest = match rules::nearest(&entry.name, names) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!(
+            "for metadata of your own write `meta(\"{}\" = \"…\")`",
+            entry.name
+        ),
+    };
+    Some(Error::new(
+        entry.name_span,
+        format!("there is no metadata `{}`; {nearest}", entry.name),
+    ))
+}
+
+/// The rules that hold for a value. Those of an enum know only what its
+/// variants do not say.
+fn rules(value: &Value) -> Result<Rules, RuleError> {
+    let type_ = match value.holds {
+        Holds::Known(type_, _) => type_,
+        Holds::Choice => "string",
+    };
+    let mut pairs = vec![("type", type_)];
+    for entry in &value.entries {
+        let is_variant = value.holds == Holds::Choice && entry.name == "default";
+        if entry.name != "type" && !is_variant {
+            pairs.push((&entry.name, &entry.text));
+        }
+    }
+    Rules::from_metadata(&pairs)
+}
+
+/// What a field of a built-in type starts with. Call it after [`check`].
+pub(super) fn initial(value: &Value) -> TokenStream {
+    let rules = rules(value).unwrap_or_else(|_| Rules::unrestricted());
+    let type_ = &value.type_;
+    match rules.initial() {
+        Ok(Scalar::Boolean(value)) => quote!(#value),
+        Ok(Scalar::Signed(value)) => {
+            let literal = Literal::i64_unsuffixed(value);
+            quote!(#literal)
+        }
+        Ok(Scalar::Unsigned(value)) => {
+            let literal = Literal::u64_unsuffixed(value);
+            quote!(#literal)
+        }
+        Ok(Scalar::Float(value)) if value.is_finite() => {
+            // The shortest digits of a double, so that an `f32` reads them once.
+            let literal: Literal = format!("{value:?}")
+                .parse()
+                .unwrap_or_else(|_| Literal::f64_unsuffixed(value));
+            quote!(#literal)
+        }
+        Ok(Scalar::Float(value)) if value.is_nan() => quote!(<#type_>::NAN),
+        Ok(Scalar::Float(value)) if value > 0.0 => quote!(<#type_>::INFINITY),
+        Ok(Scalar::Float(_)) => quote!(<#type_>::NEG_INFINITY),
+        _ => quote!(::core::default::Default::default()),
+    }
+}

@@ -1,0 +1,304 @@
+//! The implementation of `Environment`.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use super::{
+    check, markers,
+    model::{Holds, Member, Model, Value},
+};
+
+/// Everything that the derive adds.
+pub(super) fn expand(model: &Model) -> TokenStream {
+    let Model {
+        name, crate_path, ..
+    } = model;
+    let values = values(model);
+    let initial = model.members.iter().map(|member| match member {
+        Member::Value(value) => initial(value, crate_path),
+        Member::Part(part) => {
+            let (field, type_) = (&part.field, &part.type_);
+            quote! { #field: <#type_ as #crate_path::context::Environment>::initial() }
+        }
+    });
+    let assertions = model
+        .values()
+        .filter_map(|value| assertion(value, crate_path));
+    let markers = markers::markers(model);
+    quote! {
+        #(#assertions)*
+
+        // SAFETY: each field is either a value, described with its own offset
+        // and the kind of its own type, or an environment, whose descriptions
+        // are moved by the field's offset. An enum's metadata are its own.
+        #[automatically_derived]
+        unsafe impl #crate_path::context::Environment for #name {
+            const VALUES: &'static [#crate_path::context::Descriptor] = #values;
+
+            fn initial() -> Self {
+                Self { #(#initial),* }
+            }
+        }
+
+        #markers
+    }
+}
+
+/// A literal table, or, where there are parts, one that is joined at compile time.
+fn values(model: &Model) -> TokenStream {
+    let crate_path = &model.crate_path;
+    let name = &model.name;
+    if !model.has_parts() {
+        let descriptors = model.values().map(|value| descriptor(model, value));
+        return quote! { &[#(#descriptors),*] };
+    }
+    let pieces = model.members.iter().map(|member| match member {
+        Member::Value(value) => {
+            let descriptor = descriptor(model, value);
+            quote! { (0, "", &[#descriptor]) }
+        }
+        Member::Part(part) => {
+            let (field, type_) = (&part.field, &part.type_);
+            let prefix = part.prefix.as_ref().map(|prefix| prefix.value());
+            let prefix = prefix.unwrap_or_default();
+            let prefix = prefix.trim_end_matches('/');
+            quote! {(
+                ::core::mem::offset_of!(#name, #field),
+                #prefix,
+                <#type_ as #crate_path::context::Environment>::VALUES,
+            )}
+        }
+    });
+    let join = join(crate_path);
+    quote! {{
+        #join
+        const PIECES: &[Piece] = &[#(#pieces),*];
+        const COUNT: usize = count(PIECES);
+        const BYTES: usize = bytes(PIECES);
+        const TEXTS: &[u8; BYTES] = &texts(PIECES);
+        const ALL: &[Descriptor; COUNT] = &join(PIECES, TEXTS);
+        const { distinct(ALL) }
+        ALL
+    }}
+}
+
+/// The functions that join tables while the program is compiled: descriptors
+/// are moved by the part's offset, patterns get the part's prefix.
+fn join(crate_path: &TokenStream) -> TokenStream {
+    quote! {
+        use #crate_path::context::{Descriptor, Kind};
+        type Piece = (usize, &'static str, &'static [Descriptor]);
+
+        const fn count(pieces: &[Piece]) -> usize {
+            let (mut count, mut at) = (0, 0);
+            while at < pieces.len() {
+                count += pieces[at].2.len();
+                at += 1;
+            }
+            count
+        }
+
+        /// The length of a pattern below a prefix. The root adds nothing to it.
+        const fn length(prefix: &str, pattern: &str) -> usize {
+            if pattern.len() == 1 && !prefix.is_empty() {
+                prefix.len()
+            } else {
+                prefix.len() + pattern.len()
+            }
+        }
+
+        const fn bytes(pieces: &[Piece]) -> usize {
+            let (mut bytes, mut at) = (0, 0);
+            while at < pieces.len() {
+                let (_, prefix, descriptors) = pieces[at];
+                let mut index = 0;
+                while index < descriptors.len() {
+                    bytes += length(prefix, descriptors[index].pattern);
+                    index += 1;
+                }
+                at += 1;
+            }
+            bytes
+        }
+
+        const fn texts<const N: usize>(pieces: &[Piece]) -> [u8; N] {
+            let mut texts = [0; N];
+            let (mut end, mut at) = (0, 0);
+            while at < pieces.len() {
+                let (_, prefix, descriptors) = pieces[at];
+                let mut index = 0;
+                while index < descriptors.len() {
+                    let pattern = descriptors[index].pattern.as_bytes();
+                    let whole = length(prefix, descriptors[index].pattern);
+                    let mut byte = 0;
+                    while byte < whole {
+                        texts[end + byte] = if byte < prefix.len() {
+                            prefix.as_bytes()[byte]
+                        } else {
+                            pattern[byte - prefix.len()]
+                        };
+                        byte += 1;
+                    }
+                    end += whole;
+                    index += 1;
+                }
+                at += 1;
+            }
+            texts
+        }
+
+        const fn join<const N: usize>(pieces: &[Piece], mut texts: &'static [u8]) -> [Descriptor; N] {
+            let nothing = Descriptor { pattern: "", offset: 0, kind: Kind::Bool, metadata: &[] };
+            let mut all = [nothing; N];
+            let (mut end, mut at) = (0, 0);
+            while at < pieces.len() {
+                let (offset, prefix, descriptors) = pieces[at];
+                let mut index = 0;
+                while index < descriptors.len() {
+                    let descriptor = &descriptors[index];
+                    let (text, rest) = texts.split_at(length(prefix, descriptor.pattern));
+                    texts = rest;
+                    all[end] = Descriptor {
+                        pattern: match ::core::str::from_utf8(text) {
+                            Ok(pattern) => pattern,
+                            Err(_) => panic!("two texts joined are a text"),
+                        },
+                        offset: offset + descriptor.offset,
+                        kind: descriptor.kind,
+                        metadata: descriptor.metadata,
+                    };
+                    end += 1;
+                    index += 1;
+                }
+                at += 1;
+            }
+            all
+        }
+
+        const fn distinct(all: &[Descriptor]) {
+            let mut one = 0;
+            while one < all.len() {
+                let mut other = 0;
+                while other < one {
+                    assert!(
+                        !equal(all[one].pattern.as_bytes(), all[other].pattern.as_bytes()),
+                        "two fields have one key; give one of the parts a prefix: `#[part(\"/name\")]`"
+                    );
+                    other += 1;
+                }
+                one += 1;
+            }
+        }
+
+        const fn equal(one: &[u8], other: &[u8]) -> bool {
+            if one.len() != other.len() {
+                return false;
+            }
+            let mut at = 0;
+            while at < one.len() {
+                if one[at] != other[at] {
+                    return false;
+                }
+                at += 1;
+            }
+            true
+        }
+    }
+}
+
+fn descriptor(model: &Model, value: &Value) -> TokenStream {
+    let Model {
+        name, crate_path, ..
+    } = model;
+    let Value {
+        field,
+        type_,
+        pattern,
+        ..
+    } = value;
+    let metadata = metadata(value);
+    quote! {
+        #crate_path::context::Descriptor {
+            pattern: #pattern,
+            offset: ::core::mem::offset_of!(#name, #field),
+            kind: <#type_ as #crate_path::context::Field>::KIND,
+            metadata: #metadata,
+        }
+    }
+}
+
+/// The metadata of a field. An enum brings the list of its variants along.
+fn metadata(value: &Value) -> TokenStream {
+    let own = value
+        .entries
+        .iter()
+        .filter(|entry| entry.name != "type")
+        .map(|entry| {
+            let (name, text) = (&entry.name, &entry.text);
+            quote! { (#name, #text) }
+        });
+    match value.holds {
+        Holds::Known(type_, _) => quote! { &[("type", #type_), #(#own),*] },
+        Holds::Choice => {
+            let type_ = &value.type_;
+            let count = value.entries.iter().filter(|entry| entry.name != "type").count();
+            quote! {{
+                const OWN: [(&str, &str); #count] = [#(#own),*];
+                const CHOICE: &[(&str, &str)] = <#type_>::__MILIEU_METADATA;
+                const ALL: [(&str, &str); OWN.len() + CHOICE.len()] = {
+                    let mut all = [("", ""); OWN.len() + CHOICE.len()];
+                    let mut at = 0;
+                    while at < all.len() {
+                        all[at] = if at < CHOICE.len() { CHOICE[at] } else { OWN[at - CHOICE.len()] };
+                        at += 1;
+                    }
+                    all
+                };
+                &ALL
+            }}
+        }
+    }
+}
+
+fn initial(value: &Value, crate_path: &TokenStream) -> TokenStream {
+    let (field, type_) = (&value.field, &value.type_);
+    let default = value.entry("default");
+    let span = default.map_or(value.pattern_span, |entry| entry.text_span);
+    let text = default.map(|entry| entry.text.as_str());
+    let initial = match value.holds {
+        Holds::Choice => match text {
+            None => quote! { <#type_>::__MILIEU_FIRST },
+            Some(text) => quote_spanned! {span=> const {
+                match <#type_>::__milieu_from_text(#text) {
+                    Some(variant) => variant,
+                    None => panic!(concat!("there is no variant `", #text, "`")),
+                }
+            }},
+        },
+        Holds::Known("string", _) => {
+            let text = text.unwrap_or("");
+            quote! { #crate_path::context::Text::from_static(#text) }
+        }
+        Holds::Known(..) => check::initial(value),
+    };
+    quote! { #field: #initial }
+}
+
+/// Where the specification's `type` stands for the type's name, whether it is right.
+fn assertion(value: &Value, crate_path: &TokenStream) -> Option<TokenStream> {
+    let entry = value.entry("type")?;
+    let Holds::Known(_, kind) = value.holds else {
+        return None;
+    };
+    let kind = syn::Ident::new(kind, entry.text_span);
+    let type_ = &value.type_;
+    let message = format!("the field's type is not what `type = \"{}\"` says", entry.text);
+    let span = type_.span();
+    Some(quote_spanned! {span=>
+        const _: () = assert!(
+            matches!(<#type_ as #crate_path::context::Field>::KIND, #crate_path::context::Kind::#kind),
+            #message
+        );
+    })
+}

@@ -1,0 +1,145 @@
+//! `derive(Environment)`, `derive(Choice)`, `environment!` and `layer!`.
+//!
+//! Users meet these macros in the facade, `milieu`, to which the expansions
+//! refer; `crate = path` in any of them says another place.
+//!
+//! Properties kept:
+//!
+//! - what the compiler of specifications would report, these report at the
+//!   token that is wrong, when the program is compiled;
+//! - an expansion names everything by absolute paths and takes no name from the
+//!   place where it stands, but the module `at` and the items it documents;
+//! - no expansion can fail at run time: defaults are checked here.
+
+mod choice;
+mod derive;
+mod environment;
+mod layer;
+
+use proc_macro::TokenStream;
+use quote::ToTokens;
+use syn::parse_macro_input;
+
+/// Makes an environment of a struct: each field is a contextual value.
+///
+/// ```ignore
+/// #[derive(Environment)]
+/// #[environment(root = "/sw/pi")]
+/// struct Station {
+///     /// The language of the pages.
+///     #[key("%session%/language", default = "en", env = ["LANG"])]
+///     language: Text,
+///     /// How long to wait for a sensor.
+///     #[key("timeout", default = 10, range = "1-60", unit = "s", readonly)]
+///     timeout: u32,
+///     /// A field without `key` is called as itself: `/sw/pi/verbose`.
+///     verbose: bool,
+///     /// An environment of its own, here below `/sw/pi/limits`.
+///     #[part("/sw/pi/limits")]
+///     limits: Limits,
+/// }
+/// ```
+///
+/// Fields are `bool`, `i16` to `i64`, `u16` to `u64`, `f32`, `f64`, `Text`,
+/// enums that derive [`Choice`](macro@Choice), and other environments.
+///
+/// `#[key("name", …)]` takes the name of the key, relative to the `root` unless
+/// it begins with a slash, and any metadata of the specification language:
+/// `default = "en"`, `readonly`, `range = "1-10"`, `opt = 'l'`,
+/// `opt/long = "language"`, lists as `env = ["LC_ALL", "LANG"]`, and metadata
+/// of your own as `meta("my/own" = "text")`. The doc comment is the
+/// description. Where a type has another name, `type = "double"` tells.
+///
+/// `#[part]` takes over the values of another environment, with `("/prefix")`
+/// below that prefix.
+///
+/// `#[environment(root = "/sw/pi", at = markers, crate = ::milieu)]` on the
+/// struct sets the root, the name of the module of markers (`at`), and where
+/// the facade is.
+///
+/// Beside the implementation stands the module `at` with a marker for each
+/// field: `cx.set::<at::language>("de")`. The marker of a part takes a marker
+/// of the part's own: `cx.set::<at::limits<limits::at::low>>(2)`.
+#[proc_macro_derive(Environment, attributes(environment, key, part))]
+pub fn environment_derive(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as syn::DeriveInput);
+    finish(derive::derive(&input))
+}
+
+/// Makes an enum the type of a contextual value.
+///
+/// ```ignore
+/// #[derive(Choice)]
+/// #[repr(u32)]
+/// enum Language {
+///     /// Written `en`.
+///     En,
+///     #[choice("de-AT")]
+///     Austrian,
+/// }
+/// ```
+///
+/// A variant's text is its name in snake case, or what `#[choice("…")]` says.
+/// The enum gets `TEXTS`, `as_str`, `Display` and `FromStr` besides.
+/// `#[choice(crate = ::milieu)]` on the enum says where the facade is.
+#[proc_macro_derive(Choice, attributes(choice))]
+pub fn choice_derive(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as syn::DeriveInput);
+    finish(choice::derive(&input))
+}
+
+/// Generates the environment of a specification.
+///
+/// ```ignore
+/// mod weather {
+///     milieu::environment!("weather.ini");
+/// }
+///
+/// mod watchdog {
+///     milieu::environment! { r#"
+///         [/watchdog/%security%/enable]
+///         type=boolean
+///     "#, root = "/watchdog" }
+/// }
+/// ```
+///
+/// A text with line breaks is the specification itself, another one the path
+/// of its file, from the folder of `Cargo.toml`; when the file changes, Cargo
+/// compiles again. `root = "/sw/pi"` generates only that branch, as the
+/// environment; `crate = ::milieu` says where the facade is.
+#[proc_macro]
+pub fn environment(input: TokenStream) -> TokenStream {
+    let invocation = parse_macro_input!(input as environment::Invocation);
+    finish(invocation.expand())
+}
+
+/// Declares layers.
+///
+/// ```ignore
+/// milieu::layer! {
+///     /// Who is logged in.
+///     pub struct Session(String) = "session";
+///     /// The program is about to end.
+///     pub struct Shutdown = "shutdown";
+///     /// Whose request this is; tasks that the request spawns keep it.
+///     #[inherited]
+///     pub struct Tenant(u32) = "tenant";
+/// }
+/// ```
+///
+/// A layer without a value is active or not. A value is a text (`String`,
+/// `&str`, `Box<str>`, `Arc<str>`, `Text`) or anything that implements
+/// `Display`; the field is as visible as the layer. Other attributes, derives
+/// for instance, stay with the struct. `crate = path;` before the first layer
+/// says where the facade is.
+#[proc_macro]
+pub fn layer(input: TokenStream) -> TokenStream {
+    let layers = parse_macro_input!(input as layer::Layers);
+    layers.into_token_stream().into()
+}
+
+fn finish(result: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    result
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}

@@ -1,0 +1,1 @@
+//! Milieu: concurrent software that adapts to its surroundings.

@@ -1,0 +1,422 @@
+//! The structs of the branches and the enums of the enumerations.
+
+use std::collections::HashMap;
+
+use milieu_diagnostics::Diagnostic;
+use milieu_keys::Type;
+
+use super::{Emitter, branches_of, names};
+use crate::{
+    ir::{Branch, Environment, Literal, Member},
+    prose::code,
+};
+
+impl Emitter<'_> {
+    /// The environment itself.
+    pub(super) fn root_struct(&mut self) {
+        let environment = self.environment;
+        let mut lines = vec![format!(
+            "The contextual values of {}.",
+            code(&environment.title)
+        )];
+        if let Some(description) = &environment.root.description {
+            lines.push(String::new());
+            lines.extend(crate::prose::markdown(description));
+        }
+        if !environment.unplaced.is_empty() {
+            let arrays: Vec<_> = environment
+                .unplaced
+                .iter()
+                .map(|value| code(&value.pattern))
+                .collect();
+            lines.push(String::new());
+            lines.push(format!(
+                "Read from the key set, since no field holds them: {}.",
+                arrays.join(", ")
+            ));
+        }
+        self.doc(lines);
+        self.structure(&environment.root, "Environment", "");
+    }
+
+    /// The types below the root, each branch's in a module of its own.
+    pub(super) fn branches(&mut self) {
+        self.types_below(&self.environment.root, true);
+    }
+
+    /// The types of the branches and enumerations directly below `branch`.
+    fn types_below(&mut self, branch: &Branch, at_root: bool) {
+        for member in &branch.members {
+            match member {
+                Member::Value(index) => self.enumeration(*index),
+                Member::Branch(below) => {
+                    let (type_name, module) = if at_root {
+                        (
+                            names::top_type(&below.identifier),
+                            names::top_module(&below.identifier),
+                        )
+                    } else {
+                        (
+                            names::type_name(&below.identifier),
+                            names::identifier(&below.identifier),
+                        )
+                    };
+                    self.out.gap();
+                    self.branch_doc(below);
+                    self.structure(below, &type_name, &format!("{module}::"));
+                    if self.has_types(below) {
+                        self.out.gap();
+                        self.doc([format!("Types of the branch {}.", code(&below.name))]);
+                        self.out.line("#[allow(dead_code, clippy::module_inception)]");
+                        self.out.open(format!("pub mod {module} {{"));
+                        self.types_below(below, false);
+                        self.out.close("}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a branch has branches or enumerations directly below.
+    fn has_types(&self, branch: &Branch) -> bool {
+        branch.members.iter().any(|member| match member {
+            Member::Branch(_) => true,
+            Member::Value(index) => self.value(*index).type_ == Type::Enum,
+        })
+    }
+
+    fn branch_doc(&mut self, branch: &Branch) {
+        let name = code(&branch.name);
+        match &branch.description {
+            None => self.doc([format!("The branch {name}.")]),
+            Some(description) => {
+                let mut lines = crate::prose::markdown(description);
+                lines.push(String::new());
+                lines.push(format!("The branch {name}."));
+                self.doc(lines);
+            }
+        }
+    }
+
+    /// A struct without its doc comment. `module` leads from where the struct
+    /// stands to the types of its fields.
+    fn structure(&mut self, branch: &Branch, name: &str, module: &str) {
+        let is_zero = branch.members.iter().all(|member| match member {
+            Member::Branch(_) => true,
+            Member::Value(index) => self.starts_at_zero(*index),
+        });
+        self.out.line("#[allow(dead_code)]");
+        self.out.line("#[repr(C)]");
+        self.out.line(if is_zero {
+            "#[derive(Debug, Default)]"
+        } else {
+            "#[derive(Debug)]"
+        });
+        self.out.open(format!("pub struct {name} {{"));
+        for member in &branch.members {
+            match member {
+                Member::Value(index) => {
+                    self.value_doc(*index);
+                    let field = names::identifier(self.field(*index));
+                    let type_ = self.type_of(*index, module);
+                    self.out.line(format!("pub {field}: {type_},"));
+                }
+                Member::Branch(below) => {
+                    self.branch_doc(below);
+                    let field = names::identifier(&below.identifier);
+                    let type_ = if module.is_empty() {
+                        names::top_type(&below.identifier)
+                    } else {
+                        format!("{module}{}", names::type_name(&below.identifier))
+                    };
+                    self.out.line(format!("pub {field}: {type_},"));
+                }
+            }
+        }
+        self.out.close("}");
+        if !is_zero {
+            self.defaults(branch, name, module);
+        }
+    }
+
+    fn defaults(&mut self, branch: &Branch, name: &str, module: &str) {
+        self.out.gap();
+        self.out
+            .open(format!("impl ::core::default::Default for {name} {{"));
+        let has_float = branch.members.iter().any(|member| {
+            matches!(member, Member::Value(index)
+                if matches!(self.value(*index).default, Literal::Float(_)))
+        });
+        if has_float {
+            self.out.line("#[allow(clippy::approx_constant)]");
+        }
+        self.out.open("fn default() -> Self {");
+        let mut fields = Vec::new();
+        for member in &branch.members {
+            let (field, value) = match member {
+                Member::Value(index) => (self.field(*index), self.default_of(*index, module)),
+                Member::Branch(below) => (
+                    below.identifier.as_str(),
+                    "::core::default::Default::default()".to_owned(),
+                ),
+            };
+            fields.push(format!("{}: {value}", names::identifier(field)));
+        }
+        self.out.literal("Self", &fields);
+        self.out.close("}");
+        self.out.close("}");
+    }
+
+    /// The neutral name of a value's field.
+    fn field(&self, index: usize) -> &str {
+        self.environment.values[index]
+            .identifiers
+            .last()
+            .map_or("", String::as_str)
+    }
+
+    /// The type of a value's field, seen from where `module` leads on.
+    pub(super) fn type_of(&self, index: usize, module: &str) -> String {
+        let value = self.value(index);
+        match names::number(value.type_) {
+            Some((primitive, _)) => self.primitives.name(primitive),
+            None if value.type_ == Type::Enum => self.enum_path(index, module),
+            None => self.context("Text"),
+        }
+    }
+
+    fn enum_path(&self, index: usize, module: &str) -> String {
+        if module.is_empty() {
+            names::top_type(self.field(index))
+        } else {
+            format!("{module}{}", names::type_name(self.field(index)))
+        }
+    }
+
+    /// Whether the type's own `Default` is the value's default.
+    fn starts_at_zero(&self, index: usize) -> bool {
+        match &self.value(index).default {
+            Literal::Boolean(value) => !value,
+            Literal::Signed(value) => *value == 0,
+            Literal::Unsigned(value) => *value == 0,
+            Literal::Float(value) => value.to_bits() == 0,
+            Literal::Text(value) => value.is_empty(),
+            // The enum is generated for this value, its default included.
+            Literal::Variant(_) => true,
+        }
+    }
+
+    fn default_of(&self, index: usize, module: &str) -> String {
+        let value = self.value(index);
+        match &value.default {
+            Literal::Boolean(value) => value.to_string(),
+            Literal::Signed(value) => value.to_string(),
+            Literal::Unsigned(value) => value.to_string(),
+            #[allow(clippy::cast_possible_truncation)]
+            Literal::Float(number) if value.type_ == Type::Float => {
+                format!("{:?}", *number as f32)
+            }
+            Literal::Float(number) => format!("{number:?}"),
+            Literal::Text(text) if text.is_empty() => {
+                "::core::default::Default::default()".to_owned()
+            }
+            Literal::Text(text) => {
+                let type_ = self.context("Text");
+                format!("{type_}::from_static({})", names::string(text))
+            }
+            Literal::Variant(variant) => {
+                let text = &value.variants[*variant as usize];
+                format!("{}::{}", self.enum_path(index, module), names::type_name(text))
+            }
+        }
+    }
+
+    /// The enum of a value, if it is an enumeration.
+    fn enumeration(&mut self, index: usize) {
+        let value = &self.environment.values[index];
+        if value.type_ != Type::Enum {
+            return;
+        }
+        let at_root = value.identifiers.len() == 1;
+        let name = if at_root {
+            names::top_type(self.field(index))
+        } else {
+            names::type_name(self.field(index))
+        };
+        let default = match value.default {
+            Literal::Variant(variant) => variant as usize,
+            _ => 0,
+        };
+        self.out.gap();
+        self.doc([format!("What {} can be.", code(&value.pattern))]);
+        self.enum_definition(&name, &value.variants, Some(default));
+        self.enum_as_field(&name, &value.variants);
+    }
+
+    /// An enum over texts, with everything but its doc comment.
+    pub(super) fn enum_definition(
+        &mut self,
+        name: &str,
+        variants: &[String],
+        default: Option<usize>,
+    ) {
+        self.out
+            .line("#[allow(dead_code, clippy::enum_variant_names)]");
+        self.out.line("#[repr(u32)]");
+        let derived = if default.is_some() {
+            "Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash"
+        } else {
+            "Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash"
+        };
+        self.out.line(format!("#[derive({derived})]"));
+        self.out.open(format!("pub enum {name} {{"));
+        for (index, text) in variants.iter().enumerate() {
+            self.doc([code(text)]);
+            if default == Some(index) {
+                self.out.line("#[default]");
+            }
+            self.out.line(format!("{},", names::type_name(text)));
+        }
+        self.out.close("}");
+        self.out.gap();
+        let (str_, usize_) = (self.primitives.name("str"), self.primitives.name("usize"));
+        self.out.line("#[allow(dead_code)]");
+        self.out.open(format!("impl {name} {{"));
+        self.doc(["The texts of the variants, in their order.".to_owned()]);
+        let texts: Vec<_> = variants.iter().map(|text| names::string(text)).collect();
+        self.out.array(
+            &format!("pub const TEXTS: &'static [&'static {str_}] = &"),
+            &texts,
+            ";",
+        );
+        self.out.gap();
+        self.doc(["The text that files and options use.".to_owned()]);
+        self.out.line("#[must_use]");
+        self.out
+            .open(format!("pub const fn as_str(self) -> &'static {str_} {{"));
+        self.out.line(format!("Self::TEXTS[self as {usize_}]"));
+        self.out.close("}");
+        self.out.close("}");
+        self.display(name);
+    }
+
+    fn display(&mut self, name: &str) {
+        self.out.gap();
+        self.out
+            .open(format!("impl ::core::fmt::Display for {name} {{"));
+        self.out.open(
+            "fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {",
+        );
+        self.out.line("f.pad(self.as_str())");
+        self.out.close("}");
+        self.out.close("}");
+    }
+
+    /// What makes an enum a contextual value, and readable from text.
+    fn enum_as_field(&mut self, name: &str, variants: &[String]) {
+        let str_ = self.primitives.name("str");
+        let field = self.context("Field");
+        let kind = self.context("Kind");
+        let violation = self.keys("Violation");
+        self.out.gap();
+        self.out
+            .open(format!("impl ::core::str::FromStr for {name} {{"));
+        self.out.line(format!("type Err = {violation};"));
+        self.out.gap();
+        self.out.open(format!(
+            "fn from_str(text: &{str_}) -> ::core::result::Result<Self, Self::Err> {{"
+        ));
+        self.out.open("match text {");
+        for text in variants {
+            let (text, variant) = (names::string(text), names::type_name(text));
+            self.out.line(format!("{text} => Ok(Self::{variant}),"));
+        }
+        self.out.open(format!("_ => Err({violation} {{"));
+        self.out.line("rule: \"check/enum\".into(),");
+        self.out.line("value: text.into(),");
+        let message = format!("is not one of: {}", variants.join(", "));
+        self.out
+            .line(format!("message: {}.into(),", names::string(&message)));
+        self.out.close("}),");
+        self.out.close("}");
+        self.out.close("}");
+        self.out.close("}");
+        self.out.gap();
+        self.out
+            .line("// SAFETY: the enum is `repr(u32)`, and its variants count from 0.");
+        self.out.open(format!("unsafe impl {field} for {name} {{"));
+        self.out.line(format!("const KIND: {kind} = {kind}::Enum;"));
+        self.out.line("type Input<'a> = Self;");
+        self.out.gap();
+        self.out.open(format!(
+            "fn text(input: Self) -> ::std::borrow::Cow<'static, {str_}> {{"
+        ));
+        self.out
+            .line("::std::borrow::Cow::Borrowed(input.as_str())");
+        self.out.close("}");
+        self.out.close("}");
+    }
+}
+
+/// Variants, and types of one module, that Rust could not tell apart.
+pub(super) fn colliding_variants(environment: &Environment) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for value in &environment.values {
+        let mut first: HashMap<String, &str> = HashMap::new();
+        for text in &value.variants {
+            let Some(name) = crate::identifiers::camel_case(text) else {
+                found.push(
+                    Diagnostic::error(format!(
+                        "the value `{text}` leaves nothing that a variant could be called"
+                    ))
+                    .code("identifier")
+                    .label(value.span, "in this enumeration")
+                    .help("write it with letters or digits"),
+                );
+                continue;
+            };
+            if let Some(other) = first.insert(name.clone(), text) {
+                found.push(
+                    Diagnostic::error(format!(
+                        "the values `{other}` and `{text}` would both be the variant `{name}`"
+                    ))
+                    .code("identifier")
+                    .label(value.span, "in this enumeration")
+                    .help("write one of them with other letters or digits"),
+                );
+            }
+        }
+    }
+    colliding_types(&environment.root, environment, &mut found);
+    found
+}
+
+fn colliding_types(branch: &Branch, environment: &Environment, found: &mut Vec<Diagnostic>) {
+    let mut first: HashMap<String, String> = HashMap::new();
+    for member in &branch.members {
+        let (identifier, name) = match member {
+            Member::Branch(below) => (below.identifier.as_str(), below.name.clone()),
+            Member::Value(index) => {
+                let value = &environment.values[*index];
+                if value.type_ != Type::Enum {
+                    continue;
+                }
+                let identifier = value.identifiers.last().map_or("", String::as_str);
+                (identifier, value.pattern.clone())
+            }
+        };
+        let type_name = names::type_name(identifier);
+        if let Some(other) = first.insert(type_name.clone(), name.clone()) {
+            found.push(
+                Diagnostic::error(format!(
+                    "`{other}` and `{name}` would both have the type `{type_name}`"
+                ))
+                .code("identifier")
+                .help("give one of them another name with `identifier=`"),
+            );
+        }
+    }
+    for below in branches_of(branch) {
+        colliding_types(below, environment, found);
+    }
+}
