@@ -1,0 +1,126 @@
+//! The stream of news that an open page listens to (server-sent events).
+//!
+//! Whenever something has changed, and at least once a second, the panels are
+//! rendered for this visitor, and those that differ from what was last sent
+//! are sent, in one event `panels`. An event `data` says the same without
+//! words, for programs. A change of the visitor's language is an event
+//! `reload`: nothing on the page stays as it was.
+
+use super::problem::Problem;
+use super::session::SessionId;
+use super::{App, Asked, accepted, wish};
+use crate::page::{PANELS, panels};
+use crate::station::data;
+use crate::texts::Language;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// How often a page is compared although nobody said that something changed:
+/// the replayed clock moves by itself.
+const TICK: Duration = Duration::from_secs(1);
+
+/// One open page.
+struct Listener {
+    app: App,
+    session: SessionId,
+    accepted: String,
+    hours: usize,
+    language: Option<Language>,
+    sent: [String; PANELS.len()],
+    sent_data: String,
+    waiting: VecDeque<Event>,
+    news: watch::Receiver<u64>,
+    ended: watch::Receiver<bool>,
+    /// The first look needs no waiting.
+    fresh: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+pub(super) async fn stream(State(app): State<App>, asked: Asked, headers: HeaderMap) -> Result<Response, Response> {
+    let hours = wish(asked).and_then(|wish| wish.hours()).map_err(IntoResponse::into_response)?;
+    let (session, _) = SessionId::of(&headers).map_err(IntoResponse::into_response)?;
+    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "events",
+            "as many pages as this station serves wait for news already",
+            "close one, or try again later",
+        )
+        .into_response()
+    })?;
+    let listener = Listener {
+        session,
+        accepted: accepted(&headers).to_owned(),
+        hours,
+        language: None,
+        sent: Default::default(),
+        sent_data: String::new(),
+        waiting: VecDeque::new(),
+        news: app.station.news(),
+        ended: app.ended.clone(),
+        fresh: true,
+        app,
+        _place: place,
+    };
+    let events = futures_util::stream::unfold(listener, |mut listener| async move {
+        let event = listener.next().await?;
+        Some((Ok::<_, Infallible>(event), listener))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response())
+}
+
+impl Listener {
+    /// The next event; `None` when the station ends.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if *self.ended.borrow() {
+                return None;
+            }
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            if !std::mem::take(&mut self.fresh) {
+                tokio::select! {
+                    _ = self.ended.changed() => continue,
+                    _ = self.news.changed() => {}
+                    () = tokio::time::sleep(TICK) => {}
+                }
+            }
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        self.news.mark_unchanged();
+        let (language, panels, data) = self
+            .app
+            .station
+            .look(&self.session, &self.accepted, self.hours, |view| (view.language, panels(view), data(view)));
+        if self.language.replace(language).is_some_and(|before| before != language) {
+            self.waiting.push_back(Event::default().event("reload").data(language.code()));
+            return;
+        }
+        let mut changed = Map::new();
+        for ((name, panel), sent) in PANELS.into_iter().zip(panels).zip(&mut self.sent) {
+            if *sent != panel {
+                changed.insert(name.to_owned(), Value::String(panel.clone()));
+                *sent = panel;
+            }
+        }
+        if !changed.is_empty() {
+            self.waiting.push_back(Event::default().event("panels").data(Value::Object(changed).to_string()));
+        }
+        let data = data.to_string();
+        if data != self.sent_data {
+            self.waiting.push_back(Event::default().event("data").data(data.clone()));
+            self.sent_data = data;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The web server: routes, what every answer carries, and what no request may
+//! do.
+//!
+//! A page is a GET and changes nothing; choices are forms that are posted and
+//! answered by a redirection to the page, so that all of it works without a
+//! script. Requests from other sites' pages are refused, and so is a request
+//! under a foreign name while the station listens on the loopback only.
+
+mod assets;
+mod events;
+mod explaining;
+mod forms;
+mod guard;
+mod problem;
+pub(crate) mod serve;
+pub(crate) mod session;
+
+use crate::page;
+use crate::station::Station;
+use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, middleware};
+use problem::{Problem, printable};
+use serde::Deserialize;
+use serde_json::json;
+use session::SessionId;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+
+/// The longest form that anybody needs.
+const FORM_BYTES_MAX: usize = 1024;
+
+/// What handlers share.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) station: Arc<Station>,
+    /// Places for open pages that wait for news.
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) ended: watch::Receiver<bool>,
+    /// Whether only this machine can reach the station.
+    pub(crate) loopback: bool,
+    pub(crate) patience: Duration,
+}
+
+/// The routes with everything around them.
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route("/", get(document))
+        .route("/events", get(events::stream))
+        .route("/language", post(forms::language))
+        .route("/station", post(forms::station))
+        .route("/speed", post(forms::speed))
+        .route("/time", post(forms::time))
+        .route("/health", get(health))
+        .route("/assets/{name}", get(assets::asset))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::guard))
+        .with_state(app)
+}
+
+/// What an address may ask for.
+#[derive(Deserialize)]
+struct Wish {
+    hours: Option<String>,
+}
+
+impl Wish {
+    fn hours(&self) -> Result<usize, Problem> {
+        self.hours.as_deref().map_or(Ok(page::HOURS_DEFAULT), hours)
+    }
+}
+
+/// The hours of a chart.
+fn hours(text: &str) -> Result<usize, Problem> {
+    let hours = text.parse().ok().filter(|hours| page::HOURS.contains(hours));
+    hours.ok_or_else(|| Problem::value("hours", text, "give 24, 48 or 168"))
+}
+
+/// The part of an address behind the `?`, or the problem with it.
+type Asked = Result<Query<Wish>, axum::extract::rejection::QueryRejection>;
+
+fn wish(asked: Asked) -> Result<Wish, Problem> {
+    asked.map(|Query(wish)| wish).map_err(|_| {
+        Problem::new(StatusCode::BAD_REQUEST, "address", "what follows its `?` is not names and values", "give hours=24, 48 or 168")
+    })
+}
+
+async fn document(State(app): State<App>, asked: Asked, headers: HeaderMap) -> Result<Response, Response> {
+    let hours = wish(asked).and_then(|wish| wish.hours()).map_err(IntoResponse::into_response)?;
+    let (session, cookie) = SessionId::of(&headers).map_err(IntoResponse::into_response)?;
+    let html = app.station.look(&session, accepted(&headers), hours, |view| page::document(view));
+    let mut response = Html(html).into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// The languages that a browser asks for.
+fn accepted(headers: &HeaderMap) -> &str {
+    headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+async fn health(State(app): State<App>) -> Response {
+    let streams = app.streams.available_permits();
+    let health = app.station.health();
+    Json(json!({
+        "status": "ok",
+        "time": health.time.to_string(),
+        "speed": health.speed,
+        "tamper": health.tamper,
+        "tamper_input": health.input,
+        "free_streams": streams,
+    }))
+    .into_response()
+}
+
+async fn nowhere(uri: Uri) -> Problem {
+    let path = printable(uri.path());
+    Problem::new(StatusCode::NOT_FOUND, "address", format!("there is nothing at `{path}`"), "the page is at `/`")
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Problem {
+    let (method, path) = (printable(method.as_str()), printable(uri.path()));
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method",
+        format!("`{method}` does nothing at `{path}`"),
+        "pages are fetched with GET, choices are sent with POST",
+    )
+}
+
+/// Headers that every answer carries.
+fn dress(headers: &mut axum::http::HeaderMap) {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}

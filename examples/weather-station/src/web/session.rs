@@ -1,0 +1,136 @@
+//! Sessions: who asks, by a random identifier in a cookie.
+//!
+//! The identifier is 32 hexadecimal digits from the system's random source
+//! and nothing else; a cookie of our name with another shape is refused and
+//! removed, so that the next request succeeds. Cookies of other names, which
+//! programs on other ports of the same host may have set, are not looked at.
+
+use super::problem::Problem;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+
+/// The cookie's name.
+const COOKIE: &str = "weather-station-session";
+
+/// How long a browser keeps it, in seconds: a year.
+const KEPT: u32 = 365 * 86_400;
+
+/// A visitor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SessionId(String);
+
+impl AsRef<str> for SessionId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SessionId {
+    /// A new one that nobody can guess.
+    fn random() -> Result<SessionId, Problem> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "session",
+                format!("the system gives no random numbers: {error}"),
+                "give this process access to its random source",
+            )
+        })?;
+        Ok(SessionId(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    fn from_cookie(value: &[u8]) -> Option<SessionId> {
+        let shaped = value.len() == 32 && value.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        shaped.then(|| SessionId(String::from_utf8_lossy(value).into_owned()))
+    }
+
+    /// The visitor of a request, and the cookie to set if there was none.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<(SessionId, Option<HeaderValue>), BadCookie> {
+        let mut found = None;
+        for header in headers.get_all(header::COOKIE) {
+            for pair in header.as_bytes().split(|b| *b == b';') {
+                let pair = pair.trim_ascii();
+                let Some(value) = pair.strip_prefix(COOKIE.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) else {
+                    continue;
+                };
+                let id = SessionId::from_cookie(value).ok_or(BadCookie::Shape)?;
+                if found.replace(id).is_some() {
+                    return Err(BadCookie::Shape);
+                }
+            }
+        }
+        match found {
+            Some(id) => Ok((id, None)),
+            None => {
+                let id = SessionId::random().map_err(BadCookie::NoRandom)?;
+                let cookie = format!("{COOKIE}={}; Path=/; Max-Age={KEPT}; HttpOnly; SameSite=Lax", id.0);
+                let cookie = HeaderValue::try_from(cookie).map_err(|_| BadCookie::Shape)?;
+                Ok((id, Some(cookie)))
+            }
+        }
+    }
+}
+
+/// Why a request has no session.
+#[derive(Debug)]
+pub(crate) enum BadCookie {
+    /// The cookie is none that the station gave.
+    Shape,
+    /// There is no identifier for a new session.
+    NoRandom(Problem),
+}
+
+impl axum::response::IntoResponse for BadCookie {
+    fn into_response(self) -> axum::response::Response {
+        match self {
+            BadCookie::NoRandom(problem) => problem.into_response(),
+            BadCookie::Shape => {
+                let removed = format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+                let problem = Problem::new(
+                    StatusCode::BAD_REQUEST,
+                    "cookie weather-station-session",
+                    "it is not one that this station gave, it has been removed",
+                    "load the page again",
+                );
+                ([(header::SET_COOKIE, removed)], problem).into_response()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(cookies: &[&[u8]]) -> Result<(SessionId, Option<HeaderValue>), BadCookie> {
+        let mut headers = HeaderMap::new();
+        for cookie in cookies {
+            headers.append(header::COOKIE, HeaderValue::from_bytes(cookie).unwrap());
+        }
+        SessionId::of(&headers)
+    }
+
+    #[test]
+    fn a_new_visitor_gets_an_identifier_and_keeps_it() {
+        let (id, cookie) = of(&[b"other=\xff\xfe; theme=dark"]).unwrap();
+        let cookie = cookie.unwrap();
+        let text = cookie.to_str().unwrap();
+        assert!(text.contains("HttpOnly") && text.contains("SameSite=Lax"), "{text}");
+        let pair = text.split(';').next().unwrap();
+        let (again, cookie) = of(&[format!("a=b; {pair}; c=d").as_bytes()]).unwrap();
+        assert_eq!((again, cookie), (id, None));
+        assert_ne!(of(&[]).unwrap().0, of(&[]).unwrap().0);
+    }
+
+    #[test]
+    fn a_cookie_of_another_shape_is_refused() {
+        for value in ["", "abc", "../../etc/passwd", "%", "0123456789ABCDEF0123456789ABCDEF", "0123456789abcdef0123456789abcdef0"] {
+            let cookie = format!("weather-station-session={value}");
+            assert!(matches!(of(&[cookie.as_bytes()]), Err(BadCookie::Shape)), "{value}");
+        }
+        assert!(of(&[b"weather-station-session=\xff\xff"]).is_err());
+        let twice: &[u8] = b"weather-station-session=0123456789abcdef0123456789abcdef";
+        assert!(of(&[twice]).is_ok());
+        assert!(of(&[twice, twice]).is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! The steps of `cargo xtask ci`, cheapest first.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{Outcome, Step, Surroundings, examples};
+use crate::{fuzz, goals, process, tidy};
+
+/// Every step, in the order in which they run.
+pub const ALL: &[Step] = &[
+    Step {
+        name: "format",
+        checks: "every source is formatted as rustfmt does",
+        run: format,
+    },
+    Step {
+        name: "tidy",
+        checks: "the repository keeps its rules",
+        run: tidy,
+    },
+    Step {
+        name: "clippy",
+        checks: "no warning of the compiler or of clippy",
+        run: clippy,
+    },
+    Step {
+        name: "test",
+        checks: "the tests of all packages, documentation samples included",
+        run: test,
+    },
+    Step {
+        name: "examples",
+        checks: "every example runs and ends",
+        run: |surroundings| examples::run(&surroundings.metadata),
+    },
+    Step {
+        name: "docs",
+        checks: "the documentation builds without a warning",
+        run: docs,
+    },
+    Step {
+        name: "features",
+        checks: "every feature builds alone, and so does none",
+        run: features,
+    },
+    Step {
+        name: "minimum",
+        checks: "the crates build with the minimum Rust version",
+        run: minimum,
+    },
+    Step {
+        name: "loom",
+        checks: "the model checker finds no interleaving that breaks a context",
+        run: loom,
+    },
+    Step {
+        name: "miri",
+        checks: "the unsafe code does nothing undefined",
+        run: miri,
+    },
+    Step {
+        name: "fuzz",
+        checks: "no parser breaks on generated input",
+        run: fuzz,
+    },
+    Step {
+        name: "goals",
+        checks: "the goals that repeat on any machine are held",
+        run: goals,
+    },
+];
+
+fn format(_: &Surroundings) -> Result<Outcome> {
+    all([
+        process::cargo(["fmt", "--all", "--check"]),
+        process::cargo(["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"]),
+    ])
+}
+
+fn tidy(_: &Surroundings) -> Result<Outcome> {
+    tidy::outcome().map(|(passed, failed)| Outcome::Tests { passed, failed })
+}
+
+fn clippy(_: &Surroundings) -> Result<Outcome> {
+    let lint = ["--", "-D", "warnings"];
+    let mut workspace = process::cargo(["clippy", "--workspace", "--all-targets"]);
+    workspace.arg("--all-features").args(lint);
+    let mut fuzz = process::cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml"]);
+    fuzz.args(lint);
+    all([workspace, fuzz])
+}
+
+fn test(_: &Surroundings) -> Result<Outcome> {
+    tests(process::cargo([
+        "test",
+        "--workspace",
+        "--all-features",
+        "--no-fail-fast",
+    ]))
+}
+
+fn docs(_: &Surroundings) -> Result<Outcome> {
+    // Libraries only: the program and the facade are both named `milieu`.
+    let mut cargo = process::cargo(["doc", "--workspace", "--lib", "--no-deps", "--all-features"]);
+    cargo.env("RUSTDOCFLAGS", "-Dwarnings");
+    all([cargo])
+}
+
+fn features(surroundings: &Surroundings) -> Result<Outcome> {
+    let mut commands = Vec::new();
+    for package in &surroundings.metadata.packages {
+        let named = package.features.keys().filter(|name| *name != "default");
+        let named: Vec<&String> = named.collect();
+        if named.is_empty() {
+            continue;
+        }
+        let check = || process::cargo(["check", "--no-default-features", "-p", &package.name]);
+        commands.push(check());
+        for feature in named {
+            let mut cargo = check();
+            cargo.args(["--features", feature]);
+            commands.push(cargo);
+        }
+    }
+    all(commands)
+}
+
+fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
+    let libraries: Vec<_> = surroundings
+        .metadata
+        .packages
+        .iter()
+        .filter(|package| package.is_in("crates"))
+        .collect();
+    let Some(version) = libraries
+        .iter()
+        .find_map(|package| package.rust_version.as_ref())
+    else {
+        anyhow::bail!("no package states its minimum Rust version (`rust-version`)");
+    };
+    let toolchain = match version.matches('.').count() {
+        1 => format!("{version}.0"),
+        _ => version.clone(),
+    };
+    if !process::has_toolchain(&toolchain) {
+        return Ok(Outcome::NotRun {
+            lacks: format!("Rust {toolchain} is not installed"),
+            remedy: format!("rustup toolchain install {toolchain} --profile minimal"),
+        });
+    }
+    let mut cargo = process::cargo_of(&toolchain, ["check", "--all-features"]);
+    for package in libraries {
+        cargo.args(["--package", &package.name]);
+    }
+    cargo.env("CARGO_TARGET_DIR", "target/minimum");
+    all([cargo])
+}
+
+fn loom(_: &Surroundings) -> Result<Outcome> {
+    let mut cargo = process::cargo(["test", "--release", "-p", "milieu-context"]);
+    cargo
+        .args(["--test", "loom"])
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", "target/loom");
+    tests(cargo)
+}
+
+fn miri(_: &Surroundings) -> Result<Outcome> {
+    if process::succeeds_silently(process::cargo_of("nightly", ["miri", "--version"])) {
+        let mut cargo = process::cargo_of("nightly", ["miri", "test", "-p", "milieu-context"]);
+        cargo
+            .args(["--lib", "--tests"])
+            .env("CARGO_TARGET_DIR", "target/miri");
+        return tests(cargo);
+    }
+    eprintln!(
+        "Miri is not installed (rustup toolchain install nightly --component miri,rust-src); \
+         the address sanitizer stands in for it"
+    );
+    let mut cargo = process::cargo(["test", "-p", "milieu-context", "--lib", "--tests"]);
+    cargo
+        .args(["--target", &fuzz::host()?])
+        // The sanitizers are in the stable compiler too, behind this door.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_TARGET_DIR", "target/sanitizer");
+    tests(cargo)
+}
+
+fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
+    if !process::has_program("c++") {
+        return Ok(Outcome::NotRun {
+            lacks: "libFuzzer is built by a C++ compiler, which is not here".to_owned(),
+            remedy: "apt-get install g++".to_owned(),
+        });
+    }
+    let (passed, failed) = fuzz::short_round(surroundings.fuzz_seconds)?;
+    Ok(Outcome::Tests {
+        passed,
+        failed: failed.len() as u64,
+    })
+}
+
+fn goals(_: &Surroundings) -> Result<Outcome> {
+    if !process::has_program("valgrind") {
+        return Ok(Outcome::NotRun {
+            lacks: "instructions are counted by valgrind, which is not here".to_owned(),
+            remedy: "apt-get install valgrind".to_owned(),
+        });
+    }
+    let (passed, failed) = goals::repeatable()?;
+    Ok(Outcome::Tests { passed, failed })
+}
+
+/// Runs all of them, also after one has failed.
+fn all(commands: impl IntoIterator<Item = Command>) -> Result<Outcome> {
+    let mut success = true;
+    for mut command in commands {
+        eprintln!("$ {}", process::display(&command));
+        success &= command.status()?.success();
+    }
+    Ok(Outcome::of(success))
+}
+
+/// Runs a command that runs tests and counts them.
+fn tests(command: Command) -> Result<Outcome> {
+    eprintln!("$ {}", process::display(&command));
+    let mut counted = (0, 0);
+    let status = process::pass_through(command, |line| add(&mut counted, line))?;
+    Ok(outcome(status.success(), counted))
+}
+
+/// What did not even build has failed too, without a test that says so.
+fn outcome(success: bool, (passed, failed): (u64, u64)) -> Outcome {
+    let failed = if success { failed } else { failed.max(1) };
+    Outcome::Tests { passed, failed }
+}
+
+fn add(counted: &mut (u64, u64), line: &str) {
+    if let Some((passed, failed)) = counts(line) {
+        counted.0 += passed;
+        counted.1 += failed;
+    }
+}
+
+/// The counts in `test result: ok. 3 passed; 0 failed; …`.
+fn counts(line: &str) -> Option<(u64, u64)> {
+    let result = line.trim().strip_prefix("test result: ")?;
+    let count = |what: &str| {
+        result
+            .split([';', '.'])
+            .find_map(|part| part.trim().strip_suffix(what)?.trim().parse().ok())
+    };
+    Some((count("passed")?, count("failed")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_counted_from_what_the_harness_prints() {
+        let line = "test result: ok. 31 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.01s";
+        assert_eq!(counts(line), Some((31, 0)));
+        let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(counts(line), Some((3, 2)));
+        assert_eq!(counts("running 3 tests"), None);
+    }
+
+    #[test]
+    fn the_counts_of_several_harnesses_add_up() {
+        let mut counted = (0, 0);
+        for line in [
+            "running 2 tests",
+            "test result: ok. 2 passed; 0 failed; 0 ignored",
+            "test result: FAILED. 1 passed; 1 failed; 0 ignored",
+        ] {
+            add(&mut counted, line);
+        }
+        let tests = |passed, failed| Outcome::Tests { passed, failed };
+        assert_eq!(outcome(false, counted), tests(3, 1));
+        assert_eq!(outcome(false, (0, 0)), tests(0, 1));
+        assert_eq!(outcome(true, (2, 0)), tests(2, 0));
+    }
+
+    #[test]
+    fn later_commands_run_after_one_has_failed() {
+        let log = process::scratch("test").unwrap().join("later");
+        std::fs::write(&log, "").unwrap();
+        let shell = |script: String| {
+            let mut shell = process::command("sh");
+            shell.args(["-c", &script]);
+            shell
+        };
+        let outcome = all([
+            shell("exit 1".to_owned()),
+            shell(format!("echo later > '{}'", log.display())),
+        ]);
+        assert_eq!(outcome.unwrap(), Outcome::of(false));
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "later\n");
+    }
+}

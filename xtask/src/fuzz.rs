@@ -1,0 +1,241 @@
+//! `cargo xtask fuzz`: libFuzzer on everything that reads what others wrote.
+//!
+//! The targets are the programs in `fuzz/fuzz_targets`, one for each parser.
+//! They are built with the coverage that libFuzzer needs and with the address
+//! sanitizer, which also lets it see what texts are compared with; all of that
+//! is in the stable toolchain, so no further tool is needed. `cargo fuzz` of
+//! those who have it works on the same folder.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// What makes a program one that libFuzzer can steer.
+const COVERAGE: &[&str] = &[
+    "-Zsanitizer=address",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+    "-Cdebug-assertions",
+    "-Coverflow-checks",
+];
+
+/// Feed the parsers with generated input for a while.
+///
+/// What was found stays in fuzz/corpus for the next run; an input that breaks
+/// something is kept in fuzz/artifacts, and the way to repeat it is printed.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only these targets.
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// How long each target runs.
+    #[arg(long, default_value_t = 15)]
+    seconds: u64,
+    /// Run one target on this input alone, as to repeat a failure.
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Print the targets, one a line.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the targets; `false` if one of them found something.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let known = targets()?;
+    if let Some(unknown) = arguments.targets.iter().find(|name| !known.contains(name)) {
+        bail!(
+            "there is no target `{unknown}`; there are {}",
+            known.join(", ")
+        );
+    }
+    let chosen: Vec<&String> = known
+        .iter()
+        .filter(|name| arguments.targets.is_empty() || arguments.targets.contains(name))
+        .collect();
+    if arguments.list {
+        for target in chosen {
+            process::print(&format!("{target}\n"))?;
+        }
+        return Ok(true);
+    }
+    build()?;
+    if let Some(input) = &arguments.input {
+        let [target] = chosen[..] else {
+            bail!("an input belongs to one target: name it");
+        };
+        let input = std::path::absolute(input)?;
+        return Ok(program(target)?.arg(input).status()?.success());
+    }
+    let (_, failed) = each(&chosen, arguments.seconds)?;
+    Ok(failed.is_empty())
+}
+
+/// Builds all targets and runs each for a while; how many passed, which failed.
+pub fn short_round(seconds: u64) -> Result<(u64, Vec<String>)> {
+    build()?;
+    each(&targets()?.iter().collect::<Vec<_>>(), seconds)
+}
+
+fn each(targets: &[&String], seconds: u64) -> Result<(u64, Vec<String>)> {
+    let mut passed = 0;
+    let mut failed = Vec::new();
+    for target in targets {
+        if one(target, seconds)? {
+            passed += 1;
+        } else {
+            eprintln!(
+                "{target} found something; repeat it with `cargo xtask fuzz {target} --input FILE`, \
+                 the file named above, and keep the file in fuzz/seeds/{target} once it is mended"
+            );
+            failed.push((*target).clone());
+        }
+    }
+    Ok((passed, failed))
+}
+
+/// The names of the programs, from their sources.
+fn targets() -> Result<Vec<String>> {
+    let folder = folder().join("fuzz_targets");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let is_source = path.extension()? == "rs";
+            is_source.then(|| path.file_stem()?.to_str().map(str::to_owned))?
+        })
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn build() -> Result<()> {
+    eprintln!("building the fuzz targets");
+    let mut cargo = process::cargo(["build", "--quiet", "--release", "--manifest-path"]);
+    cargo
+        .arg(folder().join("Cargo.toml"))
+        // With a target named, these options spare build scripts and macros.
+        .args(["--target", &host()?])
+        .env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"))
+        // The stable compiler has the sanitizer too, behind this door.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_TARGET_DIR", folder().join("target"));
+    if cargo.status()?.success() {
+        Ok(())
+    } else {
+        bail!("the fuzz targets do not build")
+    }
+}
+
+fn one(target: &str, seconds: u64) -> Result<bool> {
+    eprintln!("fuzzing: {target} for {seconds} s");
+    let corpus = folder().join("corpus").join(target);
+    let artifacts = folder().join("artifacts").join(target);
+    for folder in [&corpus, &artifacts] {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    let mut fuzzer = program(target)?;
+    fuzzer.arg(&corpus);
+    let seeds = folder().join("seeds").join(target);
+    if seeds.is_dir() {
+        fuzzer.arg(seeds);
+    }
+    let dictionary = folder().join("dictionaries").join(format!("{target}.dict"));
+    if dictionary.is_file() {
+        fuzzer.arg(format!("-dict={}", dictionary.display()));
+    }
+    let log = artifacts.join("log");
+    fuzzer
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        // An input that takes seconds or gigabytes is a finding too.
+        .args(["-timeout=5", "-rss_limit_mb=2048", "-max_len=4096"])
+        .args(["-print_final_stats=1", "-verbosity=0", "-detect_leaks=0"])
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .stderr(std::fs::File::create(&log)?);
+    let success = fuzzer.status()?.success();
+    let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
+    if success {
+        eprintln!("  {} inputs", executed(&text).unwrap_or("unknown"));
+    } else {
+        eprintln!("{}", tail(&text));
+    }
+    Ok(success)
+}
+
+/// How many inputs a run says that it has tried.
+fn executed(log: &str) -> Option<&str> {
+    log.lines()
+        .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
+        .map(str::trim)
+}
+
+/// The end of a log, from the panic or the report of the sanitizer on.
+fn tail(log: &str) -> String {
+    let begins = |line: &&str| line.contains("panicked at") || line.contains("ERROR: ");
+    let lines: Vec<&str> = log.lines().skip_while(|line| !begins(line)).collect();
+    lines[..lines.len().min(60)].join("\n")
+}
+
+fn program(target: &str) -> Result<Command> {
+    let path = folder()
+        .join("target")
+        .join(host()?)
+        .join("release")
+        .join(target);
+    Ok(process::command(&path.to_string_lossy()))
+}
+
+fn folder() -> PathBuf {
+    process::root().join(Path::new("fuzz"))
+}
+
+/// The triple of this machine, as `rustc` names it.
+pub fn host() -> Result<String> {
+    let mut rustc = process::command("rustc");
+    rustc.arg("-vV");
+    process::output(rustc)?
+        .lines()
+        .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
+        .context("`rustc -vV` names no host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_for_its_count_and_its_failure() {
+        let log = "INFO: Seed\nstat::number_of_executed_units: 56575\n";
+        assert_eq!(executed(log), Some("56575"));
+        let log = "INFO: Seed\nthread 'main' panicked at src/a.rs:1:\nleft != right\n";
+        assert_eq!(
+            tail(log),
+            "thread 'main' panicked at src/a.rs:1:\nleft != right"
+        );
+    }
+
+    #[test]
+    fn every_target_is_declared_and_has_seeds() {
+        let manifest = std::fs::read_to_string(folder().join("Cargo.toml")).unwrap();
+        for target in targets().unwrap() {
+            assert!(
+                manifest.contains(&format!("path = \"fuzz_targets/{target}.rs\"")),
+                "fuzz/Cargo.toml has no [[bin]] for {target}"
+            );
+            let seeds = folder().join("seeds").join(&target);
+            assert!(
+                std::fs::read_dir(&seeds).is_ok_and(|mut files| files.next().is_some()),
+                "{} has no seed",
+                seeds.display()
+            );
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `cargo xtask goals`: every figure that the project claims or aims for.
+//!
+//! The figures are data in `goals.toml`. A row names the command that measures
+//! it; each distinct command runs once and prints JSON lines with `name` and
+//! `value`, from which each row computes its figure:
+//!
+//! ```text
+//! goals.toml ─▶ file ─▶ commands ─▶ measured values ─▶ expression ─▶ bound ─▶ held or missed
+//! ```
+//!
+//! A row whose figure cannot be had is missed, never left out.
+
+mod bound;
+mod expression;
+mod file;
+mod measure;
+mod report;
+
+use anyhow::{Result, bail};
+
+use crate::process;
+
+pub use file::check;
+
+/// The file of the goals, in the repository's root.
+pub const FILE: &str = "goals.toml";
+
+/// Measure the project's figures and compare them with their bounds.
+///
+/// Prints a table of goal, bound, measured, and held or missed; the exit code
+/// is 1 if any goal is missed.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only the goals of these parts (`context`, `keys`) or of these names.
+    #[arg(value_name = "PART")]
+    parts: Vec<String>,
+    /// Print JSON lines with `name`, `value`, `bound`, `holds`.
+    #[arg(long)]
+    json: bool,
+    /// Only the goals that repeat on any machine: instruction counts and sizes.
+    #[arg(long)]
+    repeatable: bool,
+    /// Print the goals and why they are there, and measure nothing.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Measures and prints; `false` if any goal is missed.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let goals = chosen(arguments)?;
+    if arguments.list {
+        let list = if arguments.json {
+            report::list_json(&goals)
+        } else {
+            report::list(&goals)
+        };
+        process::print(&list)?;
+        return Ok(true);
+    }
+    let results = measure::all(goals);
+    let missed = results.iter().filter(|result| !result.holds()).count();
+    let text = if arguments.json {
+        report::json(&results)
+    } else {
+        report::table(&results)
+    };
+    process::print(&text)?;
+    Ok(missed == 0)
+}
+
+/// Measures the repeatable goals for `cargo xtask ci`: how many held, how many are missed.
+pub fn repeatable() -> Result<(u64, u64)> {
+    let arguments = Arguments {
+        parts: Vec::new(),
+        json: false,
+        repeatable: true,
+        list: false,
+    };
+    let results = measure::all(chosen(&arguments)?);
+    process::print(&report::table(&results))?;
+    let missed = results.iter().filter(|result| !result.holds()).count() as u64;
+    Ok((results.len() as u64 - missed, missed))
+}
+
+fn chosen(arguments: &Arguments) -> Result<Vec<file::Goal>> {
+    let mut goals = file::read()?;
+    for part in &arguments.parts {
+        if !goals.iter().any(|goal| goal.belongs_to(part)) {
+            let mut known: Vec<&str> = goals.iter().map(|goal| goal.part.as_str()).collect();
+            known.dedup();
+            bail!(
+                "{FILE} has no part and no goal named `{part}`; its parts are {}",
+                known.join(", ")
+            );
+        }
+    }
+    if !arguments.parts.is_empty() {
+        goals.retain(|goal| arguments.parts.iter().any(|part| goal.belongs_to(part)));
+    }
+    if arguments.repeatable {
+        goals.retain(|goal| goal.repeatable);
+    }
+    Ok(goals)
+}
