@@ -39,7 +39,8 @@ pub struct Mark {
     used: u32,
 }
 
-const CHUNK: usize = 512;
+/// A new context's first chunk is small, since a request's context is short-lived.
+const CHUNK: usize = 120;
 
 impl Arena {
     /// The height as of now.
@@ -93,7 +94,7 @@ impl Arena {
         {
             return;
         }
-        let bytes = vec![0_u8; length.max(CHUNK)].into_boxed_slice();
+        let bytes = vec![0_u8; length.max(CHUNK << self.current.min(4))].into_boxed_slice();
         let length = bytes.len();
         let bytes = NonNull::from(Box::leak(bytes)).cast();
         // Nothing above the current height is in use.

@@ -50,7 +50,7 @@ pub struct Core {
     /// The global binding of each layer as of the last synchronization.
     globals: Vec<Global>,
     /// The text of a global or local binding as evaluated here, by layer.
-    evaluated: Vec<Box<str>>,
+    evaluated: Vec<Arc<str>>,
     /// The bindings of frames that are not fixed.
     pub locals: Vec<Arc<Bound>>,
     pub arena: Arena,
@@ -129,7 +129,7 @@ impl Core {
             shared,
             ids: [(0, 0, 0); IDS],
             adopted: Vec::new(),
-            marks: vec![0; count],
+            marks: Vec::new(),
             mark: 0,
             panic: Mutex::new(None),
             panicked: false,
@@ -152,7 +152,6 @@ impl Core {
     ///
     /// Returns the layers whose values differ from those of `self`.
     pub fn copy(&self, role: Arc<str>, keep: impl Fn(&LayerCell) -> bool) -> (Core, Vec<Slot>) {
-        let count = self.marks.len();
         let mut changed = Vec::new();
         let mut copy = Core {
             inner: self.inner.clone(),
@@ -179,7 +178,7 @@ impl Core {
             shared: self.shared,
             ids: self.ids,
             adopted: Vec::new(),
-            marks: vec![0; count],
+            marks: Vec::new(),
             mark: 0,
             panic: Mutex::new(None),
             panicked: false,
@@ -335,8 +334,12 @@ impl Core {
         record: bool,
     ) {
         self.evaluate_bound(changed, record);
+        if changed.is_empty() {
+            return;
+        }
         self.mark += 1;
         let plan = self.plan_ref();
+        self.marks.resize(plan.values.len(), 0);
         for slot in changed {
             self.layers[*slot as usize].make_hash();
             if let Some(touched) = plan.touched(*slot) {
@@ -452,7 +455,7 @@ impl Core {
             } else {
                 let index = slot as usize;
                 self.evaluated
-                    .resize(self.evaluated.len().max(index + 1), Box::default());
+                    .resize(self.evaluated.len().max(index + 1), Arc::from(""));
                 self.evaluated[index] = text.into();
                 (self.evaluated[index].len(), self.evaluated[index].as_ptr())
             };

@@ -64,3 +64,6 @@ pub use part::Part;
 pub use policy::{NoContext, Policy, ReadOnly, SingleThread, Threads, Writable};
 pub use text::Text;
 pub use wait::Changed;
+
+#[doc(hidden)]
+pub use hash::fix_keys;

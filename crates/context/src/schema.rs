@@ -31,7 +31,8 @@ pub struct ValueSpec {
     pub fallbacks: Vec<Resolution>,
     /// Every layer that any of these names depends on.
     pub slots: Vec<Slot>,
-    pub default_text: Box<str>,
+    /// Shared, not boxed: string cells point into it wherever it moves.
+    pub default_text: Arc<str>,
     pub default: Cell,
 }
 
@@ -304,7 +305,7 @@ impl Schema {
             .collect();
         slots.sort_unstable();
         slots.dedup();
-        let default_text: Box<str> = default_text(descriptor.kind, &rules).into();
+        let default_text: Arc<str> = default_text(descriptor.kind, &rules).into();
         let default = match rules.default() {
             Some(_) => checked(descriptor.kind, &rules, &default_text),
             None => Ok(Cell::zero(descriptor.kind, &default_text)),

@@ -23,7 +23,7 @@ const LEVELS: u32 = u64::BITS / BITS;
 #[derive(Clone)]
 enum Node<T> {
     Empty,
-    /// A power of two of places, at most two thirds of them taken; an item
+    /// A power of two of places, at most four fifths of them taken; an item
     /// stands at the first free place from its hash's upper half on.
     Leaf(Arc<[Option<(Hash, T)>]>),
     Branch(Arc<[Node<T>; WIDTH]>),
@@ -67,7 +67,7 @@ fn leaf<T>(items: Vec<(Hash, T)>) -> Node<T> {
     if items.is_empty() {
         return Node::Empty;
     }
-    let count = (items.len() * 3 / 2 + 1).next_power_of_two();
+    let count = (items.len() * 5 / 4 + 1).next_power_of_two();
     let mut places: Vec<Option<(Hash, T)>> = (0..count).map(|_| None).collect();
     for item in items {
         if let Err(at) = find(&places, item.0) {
@@ -142,7 +142,7 @@ impl<T: Clone> Trie<T> {
             }
             Err(at) => {
                 let count = places.iter().flatten().count() + 1;
-                if count * 3 / 2 < places.len() && (count <= LEAF || level == LEVELS) {
+                if count * 5 / 4 < places.len() && (count <= LEAF || level == LEVELS) {
                     Arc::make_mut(places)[at] = Some((hash, fresh()));
                 } else {
                     let mut all = items(places);

@@ -1,0 +1,66 @@
+//! Everything that can go wrong between a program and its surroundings.
+
+use std::fmt;
+
+use milieu_context::{Invalid, KeyError, OpenError, SwitchError};
+use milieu_keys::{NameError, OptionError, options::DeclarationError};
+use milieu_store::StoreError;
+
+/// What went wrong. The text names place and remedy.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The files, reading or writing them.
+    Store(StoreError),
+    /// The command line, or an environment variable.
+    Options(OptionError),
+    /// The metadata of the environment.
+    Rules(DeclarationError),
+    /// The environment and the keys do not fit.
+    Open(OpenError),
+    /// A layer was not switched.
+    Switch(SwitchError),
+    /// A value was refused.
+    Invalid(Invalid),
+    /// A key was refused.
+    Key(KeyError),
+    /// A name is not one.
+    Name(NameError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Store(error) => error.fmt(f),
+            Error::Options(error) => error.fmt(f),
+            Error::Rules(error) => error.fmt(f),
+            Error::Open(error) => error.fmt(f),
+            Error::Switch(error) => error.fmt(f),
+            Error::Invalid(error) => error.fmt(f),
+            Error::Key(error) => error.fmt(f),
+            Error::Name(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+macro_rules! from {
+    ($($variant:ident($error:ty)),* $(,)?) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Error::$variant(error)
+            }
+        }
+    )*};
+}
+from! {
+    Store(StoreError),
+    Options(OptionError),
+    Rules(DeclarationError),
+    Open(OpenError),
+    Switch(SwitchError),
+    Invalid(Invalid),
+    Key(KeyError),
+    Name(NameError),
+}

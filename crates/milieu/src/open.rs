@@ -1,0 +1,173 @@
+//! Opening: from files, options and variables to a coordinator.
+
+use std::{
+    ffi::OsString,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use milieu_context::{Context, ContextOptions, Coordinator, Environment, OpenError, Policy};
+use milieu_keys::{
+    KeySet, Options, Parsed,
+    options::{DeclarationError, Program},
+};
+use milieu_store::{Locations, Place, Store};
+
+use crate::Error;
+
+/// A program's surroundings: the coordinator of its contexts, and the files
+/// behind its key set.
+pub struct Milieu {
+    coordinator: Coordinator,
+    store: Mutex<Store>,
+}
+
+/// How a program is to start.
+pub enum Start {
+    /// To run.
+    Run(Box<Milieu>),
+    /// To print this and end: `--help` or `--version` was given.
+    Say(String),
+}
+
+impl Milieu {
+    /// Opens the settings of an application: the user's file, then those of
+    /// the system (see [`Locations`]).
+    ///
+    /// # Errors
+    ///
+    /// Fails where a file cannot be read or understood, and says which, where and why.
+    pub fn open(app: &str) -> Result<Milieu, Error> {
+        match Milieu::builder(app).start()? {
+            Start::Run(milieu) => Ok(*milieu),
+            Start::Say(_) => unreachable!("without options nobody asks for help"),
+        }
+    }
+
+    /// Opens an application with its command line, or with other files.
+    #[must_use]
+    pub fn builder(app: &str) -> Builder {
+        Builder {
+            app: app.into(),
+            locations: None,
+            places: None,
+            command: None,
+        }
+    }
+
+    /// A context for this thread or task.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the settings break the rules of the environment; every
+    /// offending key is named with its place.
+    pub fn context<E: Environment>(&self) -> Result<Context<E>, OpenError> {
+        self.coordinator.context()
+    }
+
+    /// A context with a policy, a role, or both.
+    ///
+    /// # Errors
+    ///
+    /// As [`context`](Milieu::context).
+    pub fn context_with<E: Environment, P: Policy>(
+        &self,
+        options: ContextOptions,
+    ) -> Result<Context<E, P>, OpenError> {
+        self.coordinator.context_with(options)
+    }
+
+    /// What all contexts share: actions, and the lock of the key set.
+    #[must_use]
+    pub fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
+    }
+
+    pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Parse = Box<dyn FnOnce() -> Result<Parsed, Error>>;
+
+/// What to open, and with which command line.
+#[must_use = "nothing is opened before `start`"]
+pub struct Builder {
+    app: String,
+    locations: Option<Locations>,
+    places: Option<Vec<Place>>,
+    command: Option<Parse>,
+}
+
+impl Builder {
+    /// Other folders than those of this process's environment, for tests.
+    pub fn locations(mut self, locations: Locations) -> Self {
+        self.locations = Some(locations);
+        self
+    }
+
+    /// Exactly these files, in the order of the cascade.
+    pub fn files(mut self, places: Vec<Place>) -> Self {
+        self.places = Some(places);
+        self
+    }
+
+    /// This process's command line and variables, as the environment `E`
+    /// specifies them (`opt`, `opt/long`, `args`, `env`).
+    pub fn command_line<E: Environment>(self, program: Program) -> Self {
+        self.arguments::<E>(program, std::env::args_os().skip(1).collect(), |name| {
+            std::env::var_os(name)
+        })
+    }
+
+    /// As [`command_line`](Builder::command_line), with arguments and variables handed in.
+    pub fn arguments<E: Environment>(
+        mut self,
+        program: Program,
+        arguments: Vec<OsString>,
+        variable: impl Fn(&str) -> Option<OsString> + 'static,
+    ) -> Self {
+        self.command = Some(Box::new(move || {
+            let options = options::<E>(program)?;
+            Ok(options.parse(arguments, variable)?)
+        }));
+        self
+    }
+
+    /// Reads everything.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the command line or a file is not as it should be.
+    pub fn start(self) -> Result<Start, Error> {
+        let given = match self.command.map(|parse| parse()).transpose()? {
+            None => KeySet::new(),
+            Some(Parsed::Keys(keys)) => keys,
+            Some(Parsed::Help(text) | Parsed::Version(text)) => return Ok(Start::Say(text)),
+        };
+        let store = match self.places {
+            Some(places) => Store::read(places)?,
+            None => {
+                let locations = self
+                    .locations
+                    .unwrap_or_else(|| Locations::from_environment(|name| std::env::var_os(name)));
+                Store::open(&self.app, &locations)?
+            }
+        };
+        let mut keys = store.keys().clone();
+        keys.merge(given);
+        Ok(Start::Run(Box::new(Milieu {
+            coordinator: Coordinator::with_keys(&keys),
+            store: Mutex::new(store),
+        })))
+    }
+}
+
+/// The options of an environment.
+pub(crate) fn options<E: Environment>(program: Program) -> Result<Options, DeclarationError> {
+    Options::new(
+        program,
+        E::VALUES
+            .iter()
+            .map(|value| (value.pattern, value.metadata)),
+    )
+}
