@@ -6,12 +6,12 @@
 use std::ptr::NonNull;
 
 /// A stack of texts.
-#[derive(Default)]
 pub struct Arena {
-    chunks: Vec<Chunk>,
-    /// The chunk in use, and how much of it is taken.
+    /// The first free byte of the chunk in use, and its end.
+    next: *mut u8,
+    end: *mut u8,
     current: usize,
-    used: usize,
+    chunks: Vec<Chunk>,
 }
 
 struct Chunk {
@@ -19,10 +19,21 @@ struct Chunk {
     length: usize,
 }
 
-// SAFETY: a chunk is an owned allocation of plain bytes.
-unsafe impl Send for Chunk {}
-// SAFETY: as above; shared, it is only read.
-unsafe impl Sync for Chunk {}
+// SAFETY: the arena owns its chunks, plain bytes that only it writes.
+unsafe impl Send for Arena {}
+// SAFETY: as above; shared, they are only read.
+unsafe impl Sync for Arena {}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Arena {
+            next: NOWHERE,
+            end: NOWHERE,
+            current: 0,
+            chunks: Vec::new(),
+        }
+    }
+}
 
 impl Drop for Chunk {
     fn drop(&mut self) {
@@ -33,11 +44,19 @@ impl Drop for Chunk {
 }
 
 /// A height of the stack.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Mark {
-    chunk: u32,
-    used: u32,
+    next: *mut u8,
+    chunk: usize,
 }
+
+// SAFETY: a mark is only compared and given back to its arena.
+unsafe impl Send for Mark {}
+// SAFETY: as above.
+unsafe impl Sync for Mark {}
+
+/// Where an arena without chunks ends: no byte fits, and an empty text does.
+const NOWHERE: *mut u8 = NonNull::dangling().as_ptr();
 
 /// A new context's first chunk is small, since a request's context is short-lived.
 const CHUNK: usize = 120;
@@ -45,61 +64,75 @@ const CHUNK: usize = 120;
 impl Arena {
     /// The height as of now.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub fn mark(&self) -> Mark {
         Mark {
-            chunk: self.current as u32,
-            used: self.used as u32,
+            next: self.next,
+            chunk: self.current,
         }
     }
 
     /// Pops everything above a height.
     #[inline]
     pub fn pop_to(&mut self, mark: Mark) {
-        self.current = mark.chunk as usize;
-        self.used = mark.used as usize;
+        self.next = mark.next;
+        if self.current != mark.chunk || self.next == NOWHERE {
+            self.back_to(mark);
+        }
+    }
+
+    #[cold]
+    fn back_to(&mut self, mark: Mark) {
+        self.current = mark.chunk;
+        let Some(chunk) = self.chunks.get(self.current) else {
+            return;
+        };
+        // SAFETY: the end of the chunk's allocation.
+        self.end = unsafe { chunk.bytes.as_ptr().add(chunk.length) };
+        if self.next == NOWHERE {
+            // The height was taken before there was any chunk.
+            self.next = chunk.bytes.as_ptr();
+        }
     }
 
     /// Pushes a text; the pointer is valid until it is popped.
     #[inline]
     pub fn push(&mut self, text: &str) -> *const u8 {
-        let fits = match self.chunks.get(self.current) {
-            Some(chunk) => chunk.length - self.used >= text.len(),
-            None => false,
-        };
-        if !fits {
+        if self.end.addr() - self.next.addr() < text.len() {
             self.grow(text.len());
         }
-        // SAFETY: the chunk has room for the text behind what is used, and the
-        // text lies elsewhere.
+        let place = self.next;
+        // SAFETY: there is room for the text up to `end`, in one allocation,
+        // and the text lies elsewhere.
         unsafe {
-            let place = self.chunks[self.current].bytes.as_ptr().add(self.used);
             copy(text.as_ptr(), place, text.len());
-            self.used += text.len();
-            place
+            self.next = place.add(text.len());
         }
+        place
     }
 
     /// Goes on with a chunk that has room for `length` bytes.
     #[cold]
     fn grow(&mut self, length: usize) {
-        if !self.chunks.is_empty() {
+        assert!(
+            u32::try_from(length).is_ok(),
+            "layer values are shorter than 4 GiB"
+        );
+        if self.next != NOWHERE {
             self.current += 1;
         }
-        self.used = 0;
-        if self
-            .chunks
-            .get(self.current)
-            .is_some_and(|chunk| chunk.length >= length)
-        {
-            return;
+        let fits = |chunk: &Chunk| chunk.length >= length;
+        if !self.chunks.get(self.current).is_some_and(fits) {
+            let bytes = vec![0_u8; length.max(CHUNK << self.current.min(4))].into_boxed_slice();
+            let length = bytes.len();
+            let bytes = NonNull::from(Box::leak(bytes)).cast();
+            // Nothing above the current height is in use.
+            self.chunks.truncate(self.current);
+            self.chunks.push(Chunk { bytes, length });
         }
-        let bytes = vec![0_u8; length.max(CHUNK << self.current.min(4))].into_boxed_slice();
-        let length = bytes.len();
-        let bytes = NonNull::from(Box::leak(bytes)).cast();
-        // Nothing above the current height is in use.
-        self.chunks.truncate(self.current);
-        self.chunks.push(Chunk { bytes, length });
+        let chunk = &self.chunks[self.current];
+        self.next = chunk.bytes.as_ptr();
+        // SAFETY: the end of the chunk's allocation.
+        self.end = unsafe { self.next.add(chunk.length) };
     }
 }
 

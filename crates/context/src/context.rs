@@ -90,14 +90,14 @@ impl<E: Environment, P: Policy> Context<E, P> {
     /// Several layers entered together, as a tuple, update each value once.
     #[inline]
     pub fn enter(&mut self, layers: impl LayerSet) -> Entered<'_, E, P> {
-        let serial = if P::LAYERS {
+        let depth = if P::LAYERS {
             let (core, environment) = self.parts();
             // SAFETY: `parts` gives the environment that the plan was made for.
             unsafe { layers.enter(core, environment) }
         } else {
             0
         };
-        Entered::new(self, serial)
+        Entered::new(self, depth)
     }
 
     /// Runs `block` with layers entered.

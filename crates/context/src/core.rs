@@ -60,7 +60,6 @@ pub struct Core {
     pub saved: Vec<(Slot, LayerCell)>,
     pub undo: Vec<Undo>,
     pub epoch: u64,
-    pub serial: u64,
     /// Layers whose value this context finds for itself, dependencies first.
     pub bound: Vec<Slot>,
     /// There are such layers, or `bound` is out of date: the slower way.
@@ -119,7 +118,6 @@ impl Core {
             saved: Vec::new(),
             undo: Vec::new(),
             epoch: 0,
-            serial: 0,
             bound: Vec::new(),
             complex: false,
             stale: false,
@@ -168,7 +166,6 @@ impl Core {
             saved: Vec::new(),
             undo: Vec::new(),
             epoch: 1,
-            serial: 0,
             bound: Vec::new(),
             complex: self.complex,
             stale: self.complex,

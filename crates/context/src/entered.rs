@@ -21,17 +21,17 @@ use crate::{
 #[must_use = "the layers are left when the guard is dropped"]
 pub struct Entered<'c, E: Environment, P: Policy = Threads> {
     context: &'c mut Context<E, P>,
-    serial: u64,
+    depth: usize,
     identity: u64,
 }
 
 impl<'c, E: Environment, P: Policy> Entered<'c, E, P> {
     #[inline]
-    pub(crate) fn new(context: &'c mut Context<E, P>, serial: u64) -> Self {
+    pub(crate) fn new(context: &'c mut Context<E, P>, depth: usize) -> Self {
         let identity = context.core.identity;
         Entered {
             context,
-            serial,
+            depth,
             identity,
         }
     }
@@ -61,7 +61,7 @@ impl<E: Environment, P: Policy> Drop for Entered<'_, E, P> {
         let (core, environment) = self.context.parts();
         let ours = core.identity == self.identity;
         // SAFETY: `parts` gives the environment that the plan was made for.
-        if !ours || !unsafe { core.leave(environment, self.serial) } {
+        if !ours || !unsafe { core.leave(environment, self.depth) } {
             swapped();
         }
         core.settle();

@@ -9,8 +9,6 @@ use crate::{
 
 /// Layers entered together, until they are left.
 pub struct Frame {
-    /// What its guard knows it by.
-    serial: u64,
     /// The epoch in which its undo is valid.
     epoch: u64,
     /// The first layer that it covered; most frames cover no other.
@@ -45,36 +43,24 @@ impl Drop for Filling<'_> {
 }
 
 impl Core {
-    /// Begins a frame that covers a layer.
-    #[inline]
+    /// Begins a frame that covers no layer yet; returns its depth.
     #[allow(clippy::cast_possible_truncation)]
-    fn begin(&mut self, slot: Slot, covered: LayerCell, arena: Mark, locals: usize) -> u64 {
-        self.serial += 1;
+    fn begin(&mut self) -> usize {
         self.frames.push(Frame {
-            serial: self.serial,
             epoch: self.epoch,
-            slot,
+            slot: NONE,
             saved: self.saved.len() as u32,
             undo: self.undo.len() as u32,
-            locals: locals as u32,
-            arena,
-            covered,
+            locals: self.locals.len() as u32,
+            arena: self.arena.mark(),
+            covered: LayerCell::INACTIVE,
         });
-        self.serial
-    }
-
-    fn begin_empty(&mut self) -> u64 {
-        self.begin(
-            NONE,
-            LayerCell::INACTIVE,
-            self.arena.mark(),
-            self.locals.len(),
-        )
+        self.frames.len()
     }
 
     /// Begins the frame below all others in a copied context; nobody leaves it.
     pub fn begin_base(&mut self) {
-        self.begin_empty();
+        self.begin();
     }
 
     /// Covers a layer with a copy of another context's cell.
@@ -125,49 +111,64 @@ impl Core {
         cell.local(inherited)
     }
 
-    /// Enters one layer; returns the serial that leaves it again.
+    /// Enters one layer with a fixed value; returns the depth of its frame.
     ///
     /// # Safety
     ///
     /// `environment` is the environment that `plan` describes.
     #[inline]
-    pub unsafe fn enter_one(
+    #[allow(clippy::cast_possible_truncation)]
+    pub unsafe fn enter_text(
         &mut self,
         environment: *mut u8,
-        id: Id<'_>,
-        binding: &Binding<'_>,
+        id: &'static str,
+        text: &str,
         inherited: bool,
-    ) -> u64 {
-        let slot = self.slot(id);
-        let (arena, locals) = (self.arena.mark(), self.locals.len());
-        let mut cell = self.local_cell(binding, inherited);
+    ) -> usize {
+        let slot = self.slot(Id::Static(id));
+        let arena = self.arena.mark();
+        // SAFETY: the arena keeps the text until the frame is left, and has
+        // refused longer ones.
+        let mut cell =
+            unsafe { LayerCell::new_local(self.arena.push(text), text.len(), inherited) };
         let touched = self.plan_ref().touched(slot);
         if touched.is_some() {
             cell.make_hash();
         }
-        let old = std::mem::replace(&mut self.layers[slot as usize], cell);
-        let serial = self.begin(slot, old, arena, locals);
+        // SAFETY: `slot` made room for the layer.
+        let place = unsafe { self.layers.get_unchecked_mut(slot as usize) };
+        let frame = Frame {
+            epoch: self.epoch,
+            slot,
+            saved: self.saved.len() as u32,
+            undo: self.undo.len() as u32,
+            locals: self.locals.len() as u32,
+            arena,
+            covered: *place,
+        };
+        *place = cell;
+        self.frames.push(frame);
         if self.complex {
             // SAFETY: the caller vouches for `environment`.
-            unsafe { self.entered(environment, serial) };
+            unsafe { self.entered(environment) };
         } else if let Some(touched) = touched {
             // SAFETY: the caller vouches for `environment`.
             unsafe { self.evaluate(environment, touched, true, |_, _| true) };
         }
-        serial
+        self.frames.len()
     }
 
     /// Enters the layers that `fill` puts into the frame.
     ///
     /// # Safety
     ///
-    /// As [`enter_one`](Core::enter_one).
+    /// As [`enter_text`](Core::enter_text).
     pub unsafe fn enter_set(
         &mut self,
         environment: *mut u8,
         fill: impl FnOnce(&mut Filling<'_>),
-    ) -> u64 {
-        let serial = self.begin_empty();
+    ) -> usize {
+        let depth = self.begin();
         let mut filling = Filling {
             core: self,
             complete: false,
@@ -176,13 +177,13 @@ impl Core {
         filling.complete = true;
         drop(filling);
         // SAFETY: the caller vouches for `environment`.
-        unsafe { self.entered(environment, serial) };
-        serial
+        unsafe { self.entered(environment) };
+        depth
     }
 
     /// Evaluates what the layers of the current frame touch.
     #[inline(never)]
-    unsafe fn entered(&mut self, environment: *mut u8, serial: u64) {
+    unsafe fn entered(&mut self, environment: *mut u8) {
         let mut changed = self
             .frames
             .last()
@@ -198,7 +199,7 @@ impl Core {
         unsafe { self.reevaluate(environment, &mut changed, true) };
         if self.has_panicked() {
             // SAFETY: as above.
-            unsafe { self.leave(environment, serial) };
+            unsafe { self.leave(environment, self.frames.len()) };
             self.settle();
         }
     }
@@ -229,14 +230,10 @@ impl Core {
     ///
     /// # Safety
     ///
-    /// As [`enter_one`](Core::enter_one).
+    /// As [`enter_text`](Core::enter_text).
     #[inline]
-    pub unsafe fn leave(&mut self, environment: *mut u8, serial: u64) -> bool {
-        if self
-            .frames
-            .last()
-            .is_some_and(|frame| frame.serial == serial)
-        {
+    pub unsafe fn leave(&mut self, environment: *mut u8, depth: usize) -> bool {
+        if self.frames.len() == depth {
             if let Some(frame) = self.frames.pop() {
                 // SAFETY: as the caller vouches.
                 unsafe { self.leave_one(environment, frame) };
@@ -244,21 +241,20 @@ impl Core {
             }
         }
         // SAFETY: as the caller vouches.
-        unsafe { self.leave_several(environment, serial) }
+        unsafe { self.leave_several(environment, depth) }
     }
 
     #[cold]
-    unsafe fn leave_several(&mut self, environment: *mut u8, serial: u64) -> bool {
-        if !self.frames.iter().any(|frame| frame.serial == serial) {
+    unsafe fn leave_several(&mut self, environment: *mut u8, depth: usize) -> bool {
+        if self.frames.len() < depth {
             return false;
         }
-        while let Some(frame) = self.frames.pop() {
-            let last = frame.serial == serial;
+        while self.frames.len() >= depth {
+            let Some(frame) = self.frames.pop() else {
+                break;
+            };
             // SAFETY: as the caller vouches.
             unsafe { self.leave_one(environment, frame) };
-            if last {
-                break;
-            }
         }
         true
     }

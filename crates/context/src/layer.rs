@@ -193,6 +193,19 @@ pub trait Switch {
     fn inherited(&self) -> bool {
         false
     }
+    /// # Safety
+    ///
+    /// `environment` is that of `core`.
+    #[doc(hidden)]
+    unsafe fn enter_alone(&self, core: &mut Core, environment: *mut u8) -> usize {
+        // The author's code runs before anything changes, so it may panic.
+        let binding = self.binding(core);
+        let fill = |frame: &mut Filling<'_>| {
+            frame.core.cover(self.id(), &binding, self.inherited());
+        };
+        // SAFETY: as the caller vouches.
+        unsafe { core.enter_set(environment, fill) }
+    }
 }
 
 impl<L: Layer> Switch for L {
@@ -207,6 +220,12 @@ impl<L: Layer> Switch for L {
     #[inline]
     fn inherited(&self) -> bool {
         L::INHERITED
+    }
+    #[inline]
+    unsafe fn enter_alone(&self, core: &mut Core, environment: *mut u8) -> usize {
+        let value = self.value();
+        // SAFETY: as the caller vouches.
+        unsafe { core.enter_text(environment, L::ID, &value, L::INHERITED) }
     }
 }
 
@@ -305,13 +324,13 @@ fn last_identifier(pattern: &'static str) -> &'static str {
 pub trait LayerSet {
     #[doc(hidden)]
     fn fill(&self, frame: &mut Filling<'_>);
-    /// Enters them; returns the frame's serial.
+    /// Enters them; returns the frame's depth.
     ///
     /// # Safety
     ///
     /// `environment` is that of `core`.
     #[doc(hidden)]
-    unsafe fn enter(&self, core: &mut Core, environment: *mut u8) -> u64 {
+    unsafe fn enter(&self, core: &mut Core, environment: *mut u8) -> usize {
         // SAFETY: as the caller vouches.
         unsafe { core.enter_set(environment, |frame| self.fill(frame)) }
     }
@@ -324,11 +343,9 @@ impl<S: Switch> LayerSet for S {
         frame.core.cover(self.id(), &binding, self.inherited());
     }
     #[inline]
-    unsafe fn enter(&self, core: &mut Core, environment: *mut u8) -> u64 {
-        // The author's code runs before anything changes, so it may panic.
-        let binding = self.binding(core);
+    unsafe fn enter(&self, core: &mut Core, environment: *mut u8) -> usize {
         // SAFETY: as the caller vouches.
-        unsafe { core.enter_one(environment, self.id(), &binding, self.inherited()) }
+        unsafe { self.enter_alone(core, environment) }
     }
 }
 
@@ -406,6 +423,22 @@ impl LayerCell {
         // SAFETY: as the caller vouches.
         unsafe { cell.set(text, length) };
         cell
+    }
+
+    /// A cell of a frame with a text.
+    ///
+    /// # Safety
+    ///
+    /// As [`new`](LayerCell::new), and the length is below 4 GiB.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    pub unsafe fn new_local(text: *const u8, length: usize, inherited: bool) -> LayerCell {
+        LayerCell {
+            text,
+            length: length as u32,
+            flags: LOCAL | if inherited { INHERITED } else { 0 },
+            hash: Hash { main: 0, check: 0 },
+        }
     }
 
     /// The same as a layer of a frame.

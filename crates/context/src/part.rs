@@ -66,8 +66,8 @@ impl<'c, S> Part<'c, S> {
             return block(&mut self.again());
         }
         // SAFETY: `new` was given the environment of `core`.
-        let serial = unsafe { layers.enter(self.core, self.environment) };
-        let leaving = Leaving { part: self, serial };
+        let depth = unsafe { layers.enter(self.core, self.environment) };
+        let leaving = Leaving { part: self, depth };
         block(&mut leaving.part.again())
     }
 
@@ -100,13 +100,13 @@ impl<'c, S> Part<'c, S> {
 /// Leaves the layers also where the block unwinds.
 struct Leaving<'a, 'c, S> {
     part: &'a mut Part<'c, S>,
-    serial: u64,
+    depth: usize,
 }
 
 impl<S> Drop for Leaving<'_, '_, S> {
     fn drop(&mut self) {
         // SAFETY: `Part::new` was given the environment of `core`.
-        unsafe { self.part.core.leave(self.part.environment, self.serial) };
+        unsafe { self.part.core.leave(self.part.environment, self.depth) };
         self.part.core.settle();
     }
 }
