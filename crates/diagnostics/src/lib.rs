@@ -9,7 +9,8 @@
 //! - nothing here prints, reads files, or panics, whatever the spans are;
 //! - what is rendered holds no control character of the source or of a message
 //!   but line breaks, so that a hostile file cannot steer a terminal;
-//! - a rendering reads only the lines that its labels touch.
+//! - rendering takes time proportional to the source once, and then to the
+//!   lines between the labels of each diagnostic.
 //!
 //! ```
 //! use milieu_diagnostics::{Diagnostic, Source, Span, render};

@@ -16,12 +16,13 @@ pub fn render(source: &Source, diagnostics: &[Diagnostic], colour: bool) -> Stri
     } else {
         Renderer::plain()
     };
+    let lines = line_starts(source);
     let mut out = String::new();
     for diagnostic in diagnostics {
         if !out.is_empty() {
             out.push('\n');
         }
-        let rendered = one(source, diagnostic, &renderer);
+        let rendered = one(source, &lines, diagnostic, &renderer);
         for line in rendered.lines() {
             out.push_str(line.trim_end());
             out.push('\n');
@@ -30,7 +31,7 @@ pub fn render(source: &Source, diagnostics: &[Diagnostic], colour: bool) -> Stri
     out
 }
 
-fn one(source: &Source, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+fn one(source: &Source, lines: &[usize], diagnostic: &Diagnostic, renderer: &Renderer) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -41,7 +42,7 @@ fn one(source: &Source, diagnostic: &Diagnostic, renderer: &Renderer) -> String 
     if let Some(code) = diagnostic.code {
         title = title.id(code);
     }
-    let window = Window::new(source, diagnostic);
+    let window = Window::new(source, lines, diagnostic);
     let name = visible(&source.name);
     let mut group = Group::with_title(title);
     group = match &window {
@@ -57,6 +58,15 @@ fn one(source: &Source, diagnostic: &Diagnostic, renderer: &Renderer) -> String 
     renderer.render(&[group])
 }
 
+/// Where each line starts: counting anew for each diagnostic would take long
+/// where there are many.
+fn line_starts(source: &Source) -> Vec<usize> {
+    let newlines = source.text.match_indices('\n');
+    std::iter::once(0)
+        .chain(newlines.map(|(at, _)| at + 1))
+        .collect()
+}
+
 /// The lines that the labels of one diagnostic touch, fit to be shown.
 struct Window {
     text: String,
@@ -65,7 +75,7 @@ struct Window {
 }
 
 impl Window {
-    fn new(source: &Source, diagnostic: &Diagnostic) -> Option<Window> {
+    fn new(source: &Source, lines: &[usize], diagnostic: &Diagnostic) -> Option<Window> {
         let clipped = || {
             diagnostic
                 .labels
@@ -88,7 +98,7 @@ impl Window {
             .collect();
         Some(Window {
             text: shown.text,
-            first_line: source.line_column(from).0,
+            first_line: lines.partition_point(|&line| line <= from),
             spans,
         })
     }

@@ -88,7 +88,7 @@ pub(super) fn rules(metadata: Metadata<'_>) -> Result<Rules, RuleError> {
 
 /// Refuses metadata that says nothing without another one.
 fn check_company(given: &Given<'_>) -> Result<(), RuleError> {
-    const COMPANY: [(&str, &str); 9] = [
+    const COMPANY: [(&str, &str); 7] = [
         ("check/validation/message", "check/validation"),
         ("check/validation/match", "check/validation"),
         ("check/validation/ignorecase", "check/validation"),
@@ -96,15 +96,12 @@ fn check_company(given: &Given<'_>) -> Result<(), RuleError> {
         ("check/date/format", "check/date"),
         ("check/enum/multi", "check/enum/#0"),
         ("args/index", "args"),
-        ("layer/order", ""),
-        ("layer/name", ""),
     ];
     for (key, needed) in COMPANY {
         let Some(value) = given.get(key) else {
             continue;
         };
-        let accompanied = needed.is_empty()
-            || given.get(needed).is_some()
+        let accompanied = given.get(needed).is_some()
             || (needed == "check/enum/#0" && given.get("check/enum").is_some());
         if !accompanied {
             return Err(RuleError::new(

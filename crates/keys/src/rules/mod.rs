@@ -19,7 +19,8 @@
 //! for whole numbers; the shortest digits that read back the same for
 //! floating-point numbers; the number in the base unit (bytes, seconds, or what
 //! the metadata `unit` says) for numbers with `check/unit`. Strings and
-//! variants stay as they are.
+//! variants stay as they are, and so does a text whose canonical form another
+//! check refuses.
 
 mod build;
 mod checks;
@@ -45,6 +46,18 @@ use units::Unit;
 pub type Metadata<'a> = &'a [(&'a str, &'a str)];
 
 /// The type and the checks of one key.
+///
+/// ```
+/// use milieu_keys::{Rules, Scalar};
+///
+/// let rules = Rules::from_metadata(&[("type", "short"), ("range", "1-10")])?;
+/// assert_eq!(rules.check("7"), Ok(Scalar::Signed(7)));
+/// assert_eq!(
+///     rules.check("11").unwrap_err().to_string(),
+///     "`11` is out of range; give a number of 1 to 10 (rule range=1-10)"
+/// );
+/// # Ok::<(), milieu_keys::RuleError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Rules {
     type_: Type,
@@ -167,8 +180,12 @@ impl Rules {
     /// # Errors
     /// The first rule that the value breaks.
     pub fn canonical<'a>(&'a self, text: &'a str) -> Result<Cow<'a, str>, Violation> {
-        let scalar = self.check(text)?;
-        Ok(self.text(scalar))
+        let canonical = self.text(self.check(text)?);
+        // An expression or a list of texts may ask for another spelling.
+        if canonical != text && self.check(&canonical).is_err() {
+            return Ok(Cow::Borrowed(text));
+        }
+        Ok(canonical)
     }
 
     /// The canonical text of a value of this type.

@@ -186,8 +186,9 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
+        let mut line = self.at + self.rest_of_line().len();
         loop {
-            let rest = self.rest_of_line();
+            let rest = &self.text[self.at..line];
             let Some(special) = rest.find(['"', '\\']) else {
                 text.push_str(rest);
                 return self.not_closed(start, text);
@@ -203,6 +204,7 @@ impl<'a> Lexer<'a> {
             if special + 1 == rest.len() {
                 self.next_line();
                 self.skip_blanks();
+                line = self.at + self.rest_of_line().len();
                 continue;
             }
             match decode(&rest[special..]) {

@@ -14,16 +14,15 @@ const NEVER: [&str; 4] = ["self", "super", "crate", "Self"];
 pub(super) fn check(specification: &Specification, source: &Source, found: &mut Vec<Diagnostic>) {
     // Arrays have no members of their own.
     let keys = || specification.keys.iter().filter(|key| !is_array(key));
-    let mut branches: HashSet<Vec<String>> = HashSet::new();
+    let mut tree = Tree::default();
     for key in keys() {
-        let path = key.identifiers();
-        branches.extend((0..path.len()).map(|length| path[..length].to_vec()));
+        tree.reach(key.identifiers());
     }
     let mut patterns: HashSet<&str> = HashSet::new();
-    let mut values: HashMap<Vec<String>, &KeySpec> = HashMap::new();
     for key in keys() {
-        let mut path = key.identifiers();
-        let is_branch = branches.contains(&path);
+        let path = key.identifiers();
+        let mut node = tree.reach(path.clone());
+        let is_branch = !tree.nodes[node].below.is_empty();
         let said_before = !patterns.insert(key.pattern.as_str());
         if said_before || (is_branch && key.only_describes()) {
             continue;
@@ -31,17 +30,58 @@ pub(super) fn check(specification: &Specification, source: &Source, found: &mut 
         spelling(key, source, found);
         if is_branch && key.get("command").is_some() && key.get("identifier").is_none() {
             // The value says which command was given, and is called that.
-            path.push("command".to_owned());
+            node = tree.below(node, "command".to_owned());
         }
-        if path.is_empty() {
+        if node == ROOT {
             found.push(nothing_left(key));
-        } else if let Some(other) = values.get(&path) {
+        } else if let Some(other) = tree.nodes[node].value {
             found.push(same(key, other, &path));
         } else {
-            values.insert(path, key);
+            tree.nodes[node].value = Some(key);
         }
     }
-    value_and_branch(&specification.keys, &values, found);
+    for key in keys() {
+        value_and_branch(&mut tree, key, found);
+    }
+}
+
+const ROOT: usize = 0;
+
+/// The identifiers as generated code nests them. A tree instead of a map of
+/// paths, so that a name of very many levels costs no more than its length.
+struct Tree<'a> {
+    nodes: Vec<Node<'a>>,
+}
+
+#[derive(Default)]
+struct Node<'a> {
+    below: HashMap<String, usize>,
+    value: Option<&'a KeySpec>,
+    reported: bool,
+}
+
+impl Default for Tree<'_> {
+    fn default() -> Self {
+        Tree {
+            nodes: vec![Node::default()],
+        }
+    }
+}
+
+impl Tree<'_> {
+    fn reach(&mut self, path: Vec<String>) -> usize {
+        path.into_iter()
+            .fold(ROOT, |node, level| self.below(node, level))
+    }
+
+    fn below(&mut self, node: usize, level: String) -> usize {
+        let next = self.nodes.len();
+        let below = *self.nodes[node].below.entry(level).or_insert(next);
+        if below == next {
+            self.nodes.push(Node::default());
+        }
+        below
+    }
 }
 
 fn is_array(key: &KeySpec) -> bool {
@@ -90,6 +130,8 @@ fn spelling(key: &KeySpec, source: &Source, found: &mut Vec<Diagnostic>) {
             ));
         }
         found.push(error);
+        // One at a time: the next one may be due to the same mistake.
+        return;
     }
 }
 
@@ -181,21 +223,19 @@ fn same(key: &KeySpec, other: &KeySpec, path: &[String]) -> Diagnostic {
     .help("or rename a level")
 }
 
-fn value_and_branch(
-    keys: &[KeySpec],
-    values: &HashMap<Vec<String>, &KeySpec>,
-    found: &mut Vec<Diagnostic>,
-) {
-    let mut reported: HashSet<&str> = HashSet::new();
-    for below in keys.iter().filter(|key| !is_array(key)) {
-        let path = below.identifiers();
-        for length in 1..path.len() {
-            let Some(value) = values.get(&path[..length]) else {
-                continue;
-            };
-            if reported.insert(value.pattern.as_str()) {
-                found.push(both(value, below, &path[..length]));
-            }
+/// Reports the values that `key` stands below, each only once.
+fn value_and_branch(tree: &mut Tree<'_>, key: &KeySpec, found: &mut Vec<Diagnostic>) {
+    let path = key.identifiers();
+    let mut node = ROOT;
+    for (length, level) in path.iter().enumerate() {
+        let here = &mut tree.nodes[node];
+        if let (Some(value), false) = (here.value, here.reported) {
+            here.reported = true;
+            found.push(both(value, key, &path[..length]));
+        }
+        match here.below.get(level) {
+            Some(below) => node = *below,
+            None => return,
         }
     }
 }

@@ -200,6 +200,10 @@ fn own_form(key: &str, value: &str, span: Span, source: &Source) -> Option<Diagn
     None
 }
 
+/// So many mistakes of one declaration are enough; finding each costs a reading
+/// of all its metadata.
+const MOST: usize = 20;
+
 /// Checks what the rules can say about, dropping what is wrong and going on.
 fn rules(declaration: Declaration<'_>, mut usable: Vec<(&str, &str)>, found: &mut Vec<Diagnostic>) {
     let mut values = Vec::new();
@@ -210,6 +214,7 @@ fn rules(declaration: Declaration<'_>, mut usable: Vec<(&str, &str)>, found: &mu
         }
         !is_value
     });
+    let mut reported = 0;
     let rules = loop {
         match Rules::from_metadata(&usable) {
             Ok(rules) => break rules,
@@ -219,8 +224,9 @@ fn rules(declaration: Declaration<'_>, mut usable: Vec<(&str, &str)>, found: &mu
                 let shakes_all = matches!(error.key.as_str(), "type" | "unit" | "check/unit")
                     || error.key.starts_with("check/enum");
                 found.push(wrong_rule(declaration, &error));
+                reported += 1;
                 // What was built on it would fail for no fault of its own.
-                if shakes_all || usable.len() == before {
+                if shakes_all || usable.len() == before || reported == MOST {
                     return;
                 }
             }

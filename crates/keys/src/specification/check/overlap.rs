@@ -4,12 +4,18 @@ use super::says;
 use crate::rules::{Rules, Type};
 use crate::specification::{KeySpec, Specification};
 use milieu_diagnostics::Diagnostic;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 pub(super) fn check(specification: &Specification, found: &mut Vec<Diagnostic>) {
-    let mut buckets: HashMap<Ending<'_>, Vec<(&KeySpec, Kind)>> = HashMap::new();
+    // Sorted, so that the diagnostics come in the same order each time.
+    let mut buckets: BTreeMap<Ending<'_>, Vec<(&KeySpec, Kind)>> = BTreeMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for key in &specification.keys {
+        // The same pattern twice is a duplicate, and said to be one.
+        if !seen.insert(key.pattern.as_str()) {
+            continue;
+        }
         // Without rules there was an error already.
         let Some(kind) = Kind::of(key) else {
             continue;
@@ -84,9 +90,7 @@ fn report(
     let allowed = [one, other]
         .iter()
         .any(|key| says(&key.metadata, "allow/overlap"));
-    // The same pattern twice is a duplicate, and said to be one.
-    let same = one.pattern == other.pattern;
-    if allowed || same || one_kind == other_kind || !one.pattern.unifies(&other.pattern) {
+    if allowed || one_kind == other_kind || !one.pattern.unifies(&other.pattern) {
         return;
     }
     let (first, second) = (&one.pattern, &other.pattern);
