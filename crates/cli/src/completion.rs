@@ -22,6 +22,8 @@ impl Completion {
     pub(crate) fn run(&self, mut command: clap::Command) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "milieu", &mut script);
-        terminal::finish(terminal::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS))
+        terminal::finish(
+            terminal::print(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS),
+        )
     }
 }

@@ -163,7 +163,8 @@ impl Generate {
                 continue;
             }
             let path = if self.out.is_dir() {
-                self.out.join(&file.name)
+                // A program's name may have slashes, its file has none.
+                self.out.join(file.name.replace('/', "_"))
             } else {
                 self.out.clone()
             };

@@ -18,7 +18,10 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 /// Writes diagnostics to standard error, for people or as lines of JSON.
 pub(crate) fn report(source: &Source, diagnostics: &[Diagnostic], json: bool) {
     let text = if json {
-        diagnostics.iter().map(|diagnostic| to_json(source, diagnostic) + "\n").collect()
+        diagnostics
+            .iter()
+            .map(|diagnostic| to_json(source, diagnostic) + "\n")
+            .collect()
     } else {
         render(source, diagnostics, colour())
     };

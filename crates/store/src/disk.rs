@@ -41,7 +41,11 @@ impl Disk for SystemDisk {
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+        std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(path)
     }
 
     fn resemble(&self, file: &File, model: &Metadata) -> io::Result<()> {
@@ -50,7 +54,8 @@ impl Disk for SystemDisk {
         if made.uid() != model.uid() || made.gid() != model.gid() {
             let owner = Some(Uid::from_raw(model.uid()));
             let group = Some(Gid::from_raw(model.gid()));
-            let kept = rustix::fs::fchown(file, owner, group).is_ok() || rustix::fs::fchown(file, None, group).is_ok();
+            let kept = rustix::fs::fchown(file, owner, group).is_ok()
+                || rustix::fs::fchown(file, None, group).is_ok();
             if !kept {
                 // Another group must not get the rights of the old one, only those of everybody.
                 mode = (mode & 0o707) | (mode & 0o007) << 3;

@@ -92,25 +92,36 @@ pub struct Conflict {
 
 impl StoreError {
     pub(crate) fn io(action: &'static str, path: &Path, cause: impl Into<io::Error>) -> StoreError {
-        StoreError::Io { action, path: path.to_owned(), cause: cause.into() }
+        StoreError::Io {
+            action,
+            path: path.to_owned(),
+            cause: cause.into(),
+        }
     }
 
     /// The place, with the text that the diagnostics point into if they do, and the diagnostics.
     pub fn diagnostics(&self) -> (Source, Vec<Diagnostic>) {
-        let of = |path: &Path, diagnostics| {
-            (Source::new(path.display().to_string(), ""), diagnostics)
-        };
+        let of =
+            |path: &Path, diagnostics| (Source::new(path.display().to_string(), ""), diagnostics);
         match self {
-            StoreError::Text { source, diagnostics } | StoreError::Refused { source, diagnostics } => {
-                (source.clone(), diagnostics.clone())
+            StoreError::Text {
+                source,
+                diagnostics,
             }
+            | StoreError::Refused {
+                source,
+                diagnostics,
+            } => (source.clone(), diagnostics.clone()),
             StoreError::Conflict { path, conflicts } => {
                 of(path, conflicts.iter().map(Conflict::diagnostic).collect())
             }
-            StoreError::Io { path, .. } | StoreError::Locked { path, .. } | StoreError::Unsettled { path, .. } => {
-                of(path, vec![self.diagnostic()])
-            }
-            StoreError::Application { .. } => of(Path::new("the name of the application"), vec![self.diagnostic()]),
+            StoreError::Io { path, .. }
+            | StoreError::Locked { path, .. }
+            | StoreError::Unsettled { path, .. } => of(path, vec![self.diagnostic()]),
+            StoreError::Application { .. } => of(
+                Path::new("the name of the application"),
+                vec![self.diagnostic()],
+            ),
             StoreError::NoFile { .. } => of(Path::new("the environment"), vec![self.diagnostic()]),
         }
     }
@@ -190,27 +201,48 @@ fn reason(cause: &io::Error) -> String {
     }
     // It stands in the middle of a sentence.
     let lower = text.chars().next().map(|c| c.to_lowercase().to_string());
-    lower.map_or_else(String::new, |first| first + &text[text.chars().next().map_or(0, char::len_utf8)..])
+    lower.map_or_else(String::new, |first| {
+        first + &text[text.chars().next().map_or(0, char::len_utf8)..]
+    })
 }
 
 fn remedy(cause: &io::Error, path: &Path) -> Option<String> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let folder = folder.display();
     Some(match Errno::from_io_error(cause)? {
         Errno::ACCESS | Errno::PERM => {
-            format!("`ls -ld {folder} {}` shows who may use it; become one of them, or change it", path.display())
+            format!(
+                "`ls -ld {folder} {}` shows who may use it; become one of them, or change it",
+                path.display()
+            )
         }
-        Errno::NOSPC | Errno::DQUOT => format!("make room on the file system of {folder} and try again"),
-        Errno::FBIG => "the file would be larger than this process may write; see `ulimit -f`".to_owned(),
-        Errno::ROFS => format!("the file system of {folder} is read-only; remount it, or choose another file"),
+        Errno::NOSPC | Errno::DQUOT => {
+            format!("make room on the file system of {folder} and try again")
+        }
+        Errno::FBIG => {
+            "the file would be larger than this process may write; see `ulimit -f`".to_owned()
+        }
+        Errno::ROFS => {
+            format!("the file system of {folder} is read-only; remount it, or choose another file")
+        }
         Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS => {
             format!("the file system of {folder} has no locks; keep the file on one that has them")
         }
-        Errno::BUSY => "the file is a mount point of its own and cannot be replaced; mount its folder instead".to_owned(),
+        Errno::BUSY => {
+            "the file is a mount point of its own and cannot be replaced; mount its folder instead"
+                .to_owned()
+        }
         Errno::ISDIR => "a folder stands where the file should be; remove or rename it".to_owned(),
-        Errno::NOTDIR => "a part of the path is a file and no folder; remove or rename it".to_owned(),
+        Errno::NOTDIR => {
+            "a part of the path is a file and no folder; remove or rename it".to_owned()
+        }
         Errno::LOOP => "the symbolic links lead in a circle; mend one of them".to_owned(),
-        Errno::NOENT => format!("make the folder {folder}, or mend the symbolic link that leads there"),
+        Errno::NOENT => {
+            format!("make the folder {folder}, or mend the symbolic link that leads there")
+        }
         Errno::NAMETOOLONG => "choose a shorter name".to_owned(),
         _ => return None,
     })

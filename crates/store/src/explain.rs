@@ -49,7 +49,9 @@ pub enum Via {
 impl Explanation {
     /// The candidate that wins, if any has a value.
     pub fn winner(&self) -> Option<&Candidate> {
-        self.candidates.iter().find(|candidate| candidate.key.is_some())
+        self.candidates
+            .iter()
+            .find(|candidate| candidate.key.is_some())
     }
 }
 
@@ -59,7 +61,10 @@ impl Store {
     pub fn explain(&self, name: &Name) -> Explanation {
         let mut candidates = Vec::new();
         let (overrides, fallbacks) = match self.schema() {
-            Some(schema) => (schema.links(name, "override"), schema.links(name, "fallback")),
+            Some(schema) => (
+                schema.links(name, "override"),
+                schema.links(name, "fallback"),
+            ),
             None => Default::default(),
         };
         for other in &overrides {
@@ -79,8 +84,14 @@ impl Store {
                 key: schema.default_of(name),
             });
         }
-        let inputs = self.schema().map_or_else(Vec::new, |schema| schema.inputs(name));
-        Explanation { name: name.clone(), candidates, inputs }
+        let inputs = self
+            .schema()
+            .map_or_else(Vec::new, |schema| schema.inputs(name));
+        Explanation {
+            name: name.clone(),
+            candidates,
+            inputs,
+        }
     }
 
     /// The key that gives a name its value, by the whole cascade: in contrast
@@ -88,7 +99,10 @@ impl Store {
     /// defaults for contextual names of the specification.
     pub fn lookup(&self, name: &Name) -> Option<Key> {
         let explanation = self.explain(name);
-        explanation.candidates.into_iter().find_map(|candidate| candidate.key)
+        explanation
+            .candidates
+            .into_iter()
+            .find_map(|candidate| candidate.key)
     }
 
     /// What each file says about a name.
@@ -96,8 +110,14 @@ impl Store {
         for (index, file) in self.files.iter().enumerate() {
             let namespace = file.place.namespace;
             let winner = self.keys().get(namespace, name.as_str());
-            let of_name = self.shadowed.iter().filter(|key| key.namespace() == namespace && key.name() == name.as_str());
-            let key = winner.into_iter().chain(of_name).find(|key| self.index_of(key) == Some(index));
+            let of_name = self
+                .shadowed
+                .iter()
+                .filter(|key| key.namespace() == namespace && key.name() == name.as_str());
+            let key = winner
+                .into_iter()
+                .chain(of_name)
+                .find(|key| self.index_of(key) == Some(index));
             candidates.push(Candidate {
                 name: name.clone(),
                 via,

@@ -29,7 +29,11 @@ struct FaultyDisk {
 
 impl FaultyDisk {
     fn new(last: usize, fault: Fault) -> FaultyDisk {
-        FaultyDisk { calls: Cell::new(0), last, fault }
+        FaultyDisk {
+            calls: Cell::new(0),
+            last,
+            fault,
+        }
     }
 
     fn call(&self) -> io::Result<()> {
@@ -44,7 +48,8 @@ impl FaultyDisk {
 
 impl Disk for FaultyDisk {
     fn make_folder(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.call().and_then(|()| SystemDisk.make_folder(path, mode))
+        self.call()
+            .and_then(|()| SystemDisk.make_folder(path, mode))
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
@@ -57,7 +62,11 @@ impl Disk for FaultyDisk {
 
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
         let done = self.call();
-        let written = if done.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
+        let written = if done.is_ok() {
+            bytes
+        } else {
+            &bytes[..bytes.len() / 2]
+        };
         SystemDisk.write(file, written).and(done)
     }
 
@@ -70,7 +79,8 @@ impl Disk for FaultyDisk {
     }
 
     fn synchronize_folder(&self, path: &Path) -> io::Result<()> {
-        self.call().and_then(|()| SystemDisk.synchronize_folder(path))
+        self.call()
+            .and_then(|()| SystemDisk.synchronize_folder(path))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -86,14 +96,17 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("milieu-faults-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("milieu-faults-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
     fn files(&self, folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let entries = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> = entries.collect();
         names.sort();
         names
@@ -107,7 +120,11 @@ impl Drop for Folder {
 }
 
 fn open(path: &Path) -> Store {
-    Store::read(vec![Place { namespace: Namespace::User, path: path.to_owned() }]).unwrap()
+    Store::read(vec![Place {
+        namespace: Namespace::User,
+        path: path.to_owned(),
+    }])
+    .unwrap()
 }
 
 fn change() -> [Change; 1] {
@@ -116,7 +133,11 @@ fn change() -> [Change; 1] {
 
 /// Commits with a fault at each call in turn, until there is no such call any
 /// more, and returns how many calls a commit makes.
-fn at_each_call(name: &str, fault: Fault, check: impl Fn(&Folder, &Path, StoreError, bool)) -> usize {
+fn at_each_call(
+    name: &str,
+    fault: Fault,
+    check: impl Fn(&Folder, &Path, StoreError, bool),
+) -> usize {
     for last in 1.. {
         let folder = Folder::new(&format!("{name}-{last}"));
         let path = folder.0.join("a.ini");
@@ -124,7 +145,12 @@ fn at_each_call(name: &str, fault: Fault, check: impl Fn(&Folder, &Path, StoreEr
         // Left over from a writer that was killed: to be removed first.
         fs::write(folder.0.join(".a.ini.new"), "half").unwrap();
         let mut store = open(&path);
-        let result = store.commit_on(&FaultyDisk::new(last, fault), Namespace::User, &change(), Strategy::Refuse);
+        let result = store.commit_on(
+            &FaultyDisk::new(last, fault),
+            Namespace::User,
+            &change(),
+            Strategy::Refuse,
+        );
         let text = fs::read_to_string(&path).unwrap();
         let Err(error) = result else {
             assert_eq!(text, AFTER);
@@ -132,12 +158,25 @@ fn at_each_call(name: &str, fault: Fault, check: impl Fn(&Folder, &Path, StoreEr
             return last - 1;
         };
         let settled = !matches!(error, StoreError::Unsettled { .. });
-        assert_eq!(text, if settled { BEFORE } else { AFTER }, "call {last}: {error}");
-        let known = store.keys().get(Namespace::User, "/a/y").map(|key| key.value());
-        assert_eq!(known, if settled { None } else { Some("2") }, "the store knows what is in force");
+        assert_eq!(
+            text,
+            if settled { BEFORE } else { AFTER },
+            "call {last}: {error}"
+        );
+        let known = store
+            .keys()
+            .get(Namespace::User, "/a/y")
+            .map(|key| key.value());
+        assert_eq!(
+            known,
+            if settled { None } else { Some("2") },
+            "the store knows what is in force"
+        );
         check(&folder, &path, error, settled);
         // The next one gets through, whatever was left behind.
-        let committed = store.commit(Namespace::User, &change(), Strategy::Refuse).unwrap();
+        let committed = store
+            .commit(Namespace::User, &change(), Strategy::Refuse)
+            .unwrap();
         assert_eq!(committed.replaced.len(), usize::from(settled));
         assert_eq!(fs::read_to_string(&path).unwrap(), AFTER);
         if settled {
@@ -152,12 +191,22 @@ fn a_call_that_fails_leaves_the_old_state_and_nothing_else() {
     let calls = at_each_call("full", Fault::Full, |folder, path, error, _| {
         let files = folder.files(&folder.0);
         let stale = matches!(&error, StoreError::Io { action, .. } if action.starts_with("remove"));
-        assert_eq!(files.contains(&".a.ini.new".to_owned()), stale, "{error}: {files:?}");
+        assert_eq!(
+            files.contains(&".a.ini.new".to_owned()),
+            stale,
+            "{error}: {files:?}"
+        );
         let text = error.to_string();
         assert!(text.contains("no space left on device"), "{text}");
-        assert!(text.contains(&path.parent().unwrap().display().to_string()), "{text}");
+        assert!(
+            text.contains(&path.parent().unwrap().display().to_string()),
+            "{text}"
+        );
     });
-    assert_eq!(calls, 7, "remove, create, resemble, write, synchronize, rename, synchronize the folder");
+    assert_eq!(
+        calls, 7,
+        "remove, create, resemble, write, synchronize, rename, synchronize the folder"
+    );
 }
 
 #[test]
@@ -182,7 +231,9 @@ fn a_new_file_in_a_new_folder_is_there_whole_or_not_at_all() {
                     assert_eq!(last, 11, "{} calls", last - 1);
                     break;
                 }
-                Err(StoreError::Unsettled { .. }) => assert_eq!(fs::read_to_string(&path).unwrap(), "[/a]\ny = 2\n"),
+                Err(StoreError::Unsettled { .. }) => {
+                    assert_eq!(fs::read_to_string(&path).unwrap(), "[/a]\ny = 2\n")
+                }
                 Err(error) => assert!(!path.exists(), "call {last}: {error}"),
             }
         }

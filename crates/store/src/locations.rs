@@ -51,14 +51,25 @@ impl Locations {
     /// assert_eq!(of_a_test.user.unwrap().to_str(), Some("/home/anna/.config"));
     /// ```
     pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Locations {
-        let folder = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let user = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
+        let folder = |name: &str| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let user =
+            folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
         let dirs = variable("XDG_CONFIG_DIRS").unwrap_or_default();
-        let mut system: Vec<PathBuf> = std::env::split_paths(&dirs).filter(|path| path.is_absolute()).collect();
+        let mut system: Vec<PathBuf> = std::env::split_paths(&dirs)
+            .filter(|path| path.is_absolute())
+            .collect();
         if system.is_empty() {
             system.push(PathBuf::from("/etc/xdg"));
         }
-        Locations { user, system, etc: PathBuf::from("/etc") }
+        Locations {
+            user,
+            system,
+            etc: PathBuf::from("/etc"),
+        }
     }
 
     /// The files of an application in the order of the cascade.
@@ -68,13 +79,25 @@ impl Locations {
     /// `.` or `..`, and without slashes.
     pub fn places(&self, app: &str) -> Result<Vec<Place>, StoreError> {
         if app.is_empty() || app == "." || app == ".." || app.contains(['/', '\0']) {
-            return Err(StoreError::Application { name: app.to_owned() });
+            return Err(StoreError::Application {
+                name: app.to_owned(),
+            });
         }
         let inside = |folder: &Path| folder.join(app).join(format!("{app}.ini"));
-        let user = self.user.iter().map(|folder| (Namespace::User, inside(folder)));
-        let system = self.system.iter().map(|folder| (Namespace::System, inside(folder)));
+        let user = self
+            .user
+            .iter()
+            .map(|folder| (Namespace::User, inside(folder)));
+        let system = self
+            .system
+            .iter()
+            .map(|folder| (Namespace::System, inside(folder)));
         let etc = std::iter::once((Namespace::System, self.etc.join(format!("{app}.ini"))));
-        Ok(user.chain(system).chain(etc).map(|(namespace, path)| Place { namespace, path }).collect())
+        Ok(user
+            .chain(system)
+            .chain(etc)
+            .map(|(namespace, path)| Place { namespace, path })
+            .collect())
     }
 }
 
@@ -84,18 +107,28 @@ mod tests {
 
     fn of(variables: &[(&str, &str)]) -> Locations {
         Locations::from_environment(|name| {
-            variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| OsString::from(value))
+            variables
+                .iter()
+                .find(|(variable, _)| *variable == name)
+                .map(|(_, value)| OsString::from(value))
         })
     }
 
     fn paths(locations: &Locations) -> Vec<(Namespace, String)> {
         let places = locations.places("ws").unwrap();
-        places.into_iter().map(|place| (place.namespace, place.path.to_str().unwrap().to_owned())).collect()
+        places
+            .into_iter()
+            .map(|place| (place.namespace, place.path.to_str().unwrap().to_owned()))
+            .collect()
     }
 
     #[test]
     fn the_xdg_variables_decide() {
-        let found = of(&[("HOME", "/home/a"), ("XDG_CONFIG_HOME", "/c"), ("XDG_CONFIG_DIRS", "/x:/y")]);
+        let found = of(&[
+            ("HOME", "/home/a"),
+            ("XDG_CONFIG_HOME", "/c"),
+            ("XDG_CONFIG_DIRS", "/x:/y"),
+        ]);
         assert_eq!(
             paths(&found),
             [
@@ -115,8 +148,19 @@ mod tests {
             (Namespace::System, "/etc/ws.ini".to_owned()),
         ];
         assert_eq!(paths(&of(&[("HOME", "/home/a")])), fallback);
-        assert_eq!(paths(&of(&[("HOME", "/home/a"), ("XDG_CONFIG_HOME", ""), ("XDG_CONFIG_DIRS", "")])), fallback);
-        let relative = [("HOME", "/home/a"), ("XDG_CONFIG_HOME", "c"), ("XDG_CONFIG_DIRS", "x:./y")];
+        assert_eq!(
+            paths(&of(&[
+                ("HOME", "/home/a"),
+                ("XDG_CONFIG_HOME", ""),
+                ("XDG_CONFIG_DIRS", "")
+            ])),
+            fallback
+        );
+        let relative = [
+            ("HOME", "/home/a"),
+            ("XDG_CONFIG_HOME", "c"),
+            ("XDG_CONFIG_DIRS", "x:./y"),
+        ];
         assert_eq!(paths(&of(&relative)), fallback);
         let mixed = [("HOME", "/home/a"), ("XDG_CONFIG_DIRS", "x:/y:")];
         assert_eq!(paths(&of(&mixed))[1].1, "/y/ws/ws.ini");
@@ -133,7 +177,12 @@ mod tests {
     fn an_application_is_one_level_of_a_path() {
         for name in ["", ".", "..", "../x", "a/b", "a\0b"] {
             let error = of(&[]).places(name).unwrap_err();
-            assert!(error.to_string().contains("is not the name of an application"), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .contains("is not the name of an application"),
+                "{error}"
+            );
         }
     }
 }

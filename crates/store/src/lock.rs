@@ -37,11 +37,14 @@ impl Lock {
         let failed = |cause: Errno| StoreError::io("lock the file", &path, cause);
         let writers = mode & 0o222;
         let mode = Mode::from_raw_mode(0o600 | writers | writers << 1);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NOCTTY;
         let mut file = File::from(rustix::fs::open(&path, flags, mode).map_err(failed)?);
         // The process's mask may have kept out the group. Only the owner can let
         // it in, and only the owner needs to.
-        if rustix::fs::fstat(&file).is_ok_and(|found| !Mode::from_raw_mode(found.st_mode).contains(mode)) {
+        if rustix::fs::fstat(&file)
+            .is_ok_and(|found| !Mode::from_raw_mode(found.st_mode).contains(mode))
+        {
             let _ = rustix::fs::fchmod(&file, mode);
         }
         // Counted in pauses, so that a clock that is set does not matter.
@@ -56,13 +59,19 @@ impl Lock {
                 }
                 Err(Errno::WOULDBLOCK) => {
                     let holder = holder(&mut file);
-                    return Err(StoreError::Locked { path, holder, waited });
+                    return Err(StoreError::Locked {
+                        path,
+                        holder,
+                        waited,
+                    });
                 }
                 Err(error) => return Err(failed(error)),
             }
         }
         // Only said in the error above, so it does not matter whether it can be written.
-        let _ = file.set_len(0).and_then(|()| write!(file, "{}\n", std::process::id()));
+        let _ = file
+            .set_len(0)
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Lock { _file: file })
     }
 }

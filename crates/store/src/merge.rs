@@ -29,7 +29,10 @@ pub struct Change {
 impl Change {
     /// Gives a key a value.
     pub fn set(name: Name, value: impl Into<String>) -> Change {
-        Change { name, value: Some(value.into()) }
+        Change {
+            name,
+            value: Some(value.into()),
+        }
     }
 
     /// Removes a key.
@@ -66,7 +69,12 @@ pub(crate) fn last_of_each(changes: &[Change]) -> Vec<&Change> {
         last.insert(change.name.as_str(), index);
     }
     let counts = |&(index, change): &(usize, &Change)| last[change.name.as_str()] == index;
-    changes.iter().enumerate().filter(counts).map(|(_, change)| change).collect()
+    changes
+        .iter()
+        .enumerate()
+        .filter(counts)
+        .map(|(_, change)| change)
+        .collect()
 }
 
 /// Applies the changes to what the file holds now.
@@ -130,7 +138,10 @@ mod tests {
         if let Some(value) = theirs {
             document.set(&name("/key"), value);
         }
-        let change = Change { name: name("/key"), value: ours.map(str::to_owned) };
+        let change = Change {
+            name: name("/key"),
+            value: ours.map(str::to_owned),
+        };
         let commit = apply(&mut document, &[&change], |_| base, strategy)?;
         assert_eq!(document.get("/other").as_deref(), Some("theirs"));
         Ok((document.get("/key").map(|value| value.into_owned()), commit))
@@ -144,9 +155,17 @@ mod tests {
                 for ours in values {
                     let expected_conflict = theirs != ours && theirs != base;
                     let owned = |value: Option<&str>| value.map(str::to_owned);
-                    let conflict =
-                        Conflict { name: name("/key"), base: owned(base), ours: owned(ours), theirs: owned(theirs) };
-                    let conflicts = if expected_conflict { vec![conflict] } else { vec![] };
+                    let conflict = Conflict {
+                        name: name("/key"),
+                        base: owned(base),
+                        ours: owned(ours),
+                        theirs: owned(theirs),
+                    };
+                    let conflicts = if expected_conflict {
+                        vec![conflict]
+                    } else {
+                        vec![]
+                    };
 
                     let refused = merged(base, theirs, ours, Strategy::Refuse);
                     if expected_conflict {
@@ -166,8 +185,11 @@ mod tests {
 
     #[test]
     fn the_last_change_of_a_key_counts() {
-        let changes =
-            [Change::set(name("/a"), "1"), Change::set(name("/b"), "2"), Change::remove(name("/a"))];
+        let changes = [
+            Change::set(name("/a"), "1"),
+            Change::set(name("/b"), "2"),
+            Change::remove(name("/a")),
+        ];
         assert_eq!(last_of_each(&changes), [&changes[1], &changes[2]]);
     }
 }

@@ -33,7 +33,10 @@ pub(crate) fn text(path: &Path) -> Result<Option<Content>, StoreError> {
         return Err(failed(Errno::ISDIR.into()));
     }
     if !metadata.is_file() {
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is not an ordinary file")));
+        return Err(failed(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not an ordinary file",
+        )));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     file.read_to_end(&mut bytes).map_err(failed)?;
@@ -50,7 +53,10 @@ pub(crate) fn document(path: &Path, text: &str) -> Result<Document, StoreError> 
         return Ok(document);
     }
     let source = Source::new(path.display().to_string(), text);
-    Err(StoreError::Text { source, diagnostics })
+    Err(StoreError::Text {
+        source,
+        diagnostics,
+    })
 }
 
 /// Hands every key of an INI text to `each`, which refuses a key that it was given before.
@@ -84,5 +90,8 @@ fn not_utf8(path: &Path, error: std::string::FromUtf8Error) -> StoreError {
         .label(span, "here")
         .help("convert the file, for example with `iconv -f LATIN1 -t UTF-8`");
     let source = Source::new(path.display().to_string(), text);
-    StoreError::Text { source, diagnostics: vec![diagnostic] }
+    StoreError::Text {
+        source,
+        diagnostics: vec![diagnostic],
+    }
 }

@@ -64,7 +64,9 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// The folder of a file.
 pub(crate) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Follows symbolic links to the file that is meant, which need not exist.
@@ -75,16 +77,34 @@ pub(crate) fn follow(path: &Path) -> Result<PathBuf, StoreError> {
             // A relative link counts from its own folder; an absolute one replaces the path.
             Ok(link) => target = folder(&target).join(link),
             // Neither what is no link nor what does not exist leads further.
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::NOENT)) => return Ok(target),
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::INVAL | Errno::NOENT)
+                ) =>
+            {
+                return Ok(target);
+            }
             Err(error) => return Err(StoreError::io("follow the symbolic link", &target, error)),
         }
     }
-    Err(StoreError::io("follow the symbolic link", path, Errno::LOOP))
+    Err(StoreError::io(
+        "follow the symbolic link",
+        path,
+        Errno::LOOP,
+    ))
 }
 
 /// Makes the folder and those above it that are missing.
-pub(crate) fn make_folders(disk: &dyn Disk, path: &Path, audience: Audience) -> Result<(), StoreError> {
-    let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+pub(crate) fn make_folders(
+    disk: &dyn Disk,
+    path: &Path,
+    audience: Audience,
+) -> Result<(), StoreError> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .collect();
     for path in missing.into_iter().rev() {
         match disk.make_folder(path, audience.folder_mode()) {
             // Another process was faster.
@@ -114,19 +134,41 @@ pub(crate) fn replace(
     };
     match disk.remove(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(StoreError::io("remove the old temporary file", &temporary, error));
+            return Err(StoreError::io(
+                "remove the old temporary file",
+                &temporary,
+                error,
+            ));
         }
         _ => {}
     }
-    let mode = if old.is_some() { 0o600 } else { audience.file_mode() };
-    let mut file = disk.create(&temporary, mode).map_err(|error| StoreError::io("make the temporary file", &temporary, error))?;
+    let mode = if old.is_some() {
+        0o600
+    } else {
+        audience.file_mode()
+    };
+    let mut file = disk
+        .create(&temporary, mode)
+        .map_err(|error| StoreError::io("make the temporary file", &temporary, error))?;
     if let Some(old) = old {
-        disk.resemble(&file, old).map_err(|error| failed("set the permissions of the temporary file", &temporary, error))?;
+        disk.resemble(&file, old).map_err(|error| {
+            failed(
+                "set the permissions of the temporary file",
+                &temporary,
+                error,
+            )
+        })?;
     }
-    disk.write(&mut file, text.as_bytes()).map_err(|error| failed("write the temporary file", &temporary, error))?;
-    disk.synchronize(&file).map_err(|error| failed("write the temporary file", &temporary, error))?;
+    disk.write(&mut file, text.as_bytes())
+        .map_err(|error| failed("write the temporary file", &temporary, error))?;
+    disk.synchronize(&file)
+        .map_err(|error| failed("write the temporary file", &temporary, error))?;
     drop(file);
-    disk.rename(&temporary, path).map_err(|error| failed("replace the file", path, error))?;
+    disk.rename(&temporary, path)
+        .map_err(|error| failed("replace the file", path, error))?;
     disk.synchronize_folder(folder(path))
-        .map_err(|cause| StoreError::Unsettled { path: folder(path).to_owned(), cause })
+        .map_err(|cause| StoreError::Unsettled {
+            path: folder(path).to_owned(),
+            cause,
+        })
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use milieu_diagnostics::{Diagnostic, Source, Span};
 use milieu_keys::rules::{FileKind, FileSystem, nearest};
-use milieu_keys::{Key, KeySpec, Name, Namespace, Origin, Pattern, Rules, SourceOf, Specification, Violation};
+use milieu_keys::{
+    Key, KeySpec, Name, Namespace, Origin, Pattern, Rules, SourceOf, Specification, Violation,
+};
 
 use crate::error::StoreError;
 use crate::ini;
@@ -59,14 +61,25 @@ impl Schema {
             match Rules::from_metadata(&key.borrowed()) {
                 Ok(rules) => keys.push((key, rules)),
                 Err(_) if !diagnostics.is_empty() => {}
-                Err(error) => diagnostics.push(Diagnostic::error(error.to_string()).label(key.span, "of this key")),
+                Err(error) => diagnostics
+                    .push(Diagnostic::error(error.to_string()).label(key.span, "of this key")),
             }
         }
         if !diagnostics.is_empty() {
-            return Err(StoreError::Text { source, diagnostics });
+            return Err(StoreError::Text {
+                source,
+                diagnostics,
+            });
         }
         let origin = Arc::new(SourceOf::Specification(source.name.clone()));
-        Ok(Schema { inner: Arc::new(Inner { source, origin, keys }), files: None })
+        Ok(Schema {
+            inner: Arc::new(Inner {
+                source,
+                origin,
+                keys,
+            }),
+            files: None,
+        })
     }
 
     /// Has rules about paths look at files from now on. Without, only the form
@@ -83,7 +96,11 @@ impl Schema {
     }
 
     fn entry(&self, name: &str) -> Option<&(KeySpec, Rules)> {
-        let matching = self.inner.keys.iter().filter(|(key, _)| key.pattern.matches(name));
+        let matching = self
+            .inner
+            .keys
+            .iter()
+            .filter(|(key, _)| key.pattern.matches(name));
         matching.min_by_key(|(key, _)| key.pattern.layers().len())
     }
 
@@ -103,7 +120,8 @@ impl Schema {
             let name = change.name.as_str();
             let shown = ini::encode_name(name);
             if self.entry(name).is_none() {
-                let diagnostic = Diagnostic::error(format!("the specification has no key `{shown}`"));
+                let diagnostic =
+                    Diagnostic::error(format!("the specification has no key `{shown}`"));
                 let known = self.inner.keys.iter().map(|(key, _)| key.pattern.as_str());
                 return Some(match nearest(name, known) {
                     Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
@@ -111,13 +129,19 @@ impl Schema {
                 });
             }
             let (key, violation) = self.violation(name, value)?;
-            Some(Diagnostic::error(format!("`{shown}`: {violation}")).label(place_of(key, &violation), "by this rule"))
+            Some(
+                Diagnostic::error(format!("`{shown}`: {violation}"))
+                    .label(place_of(key, &violation), "by this rule"),
+            )
         });
         let diagnostics: Vec<Diagnostic> = refused.collect();
         if diagnostics.is_empty() {
             return Ok(());
         }
-        Err(StoreError::Refused { source: self.inner.source.clone(), diagnostics })
+        Err(StoreError::Refused {
+            source: self.inner.source.clone(),
+            diagnostics,
+        })
     }
 
     /// Whether a key has a value that the specification allows. A key that it
@@ -129,15 +153,24 @@ impl Schema {
         let Some((spec, violation)) = self.violation(key.name(), key.value()) else {
             return Ok(());
         };
-        let rule = self.inner.source.line_column(place_of(spec, &violation).start).0;
-        let diagnostic = Diagnostic::error(format!("`{}`: {violation}", ini::encode_name(key.name())))
-            .note(format!("the rule is in {}:{rule}", self.inner.source.name));
-        let (source, span) = place_in_file(key).unwrap_or((Source::new(key.origin().to_string(), ""), None));
+        let rule = self
+            .inner
+            .source
+            .line_column(place_of(spec, &violation).start)
+            .0;
+        let diagnostic =
+            Diagnostic::error(format!("`{}`: {violation}", ini::encode_name(key.name())))
+                .note(format!("the rule is in {}:{rule}", self.inner.source.name));
+        let (source, span) =
+            place_in_file(key).unwrap_or((Source::new(key.origin().to_string(), ""), None));
         let diagnostic = match span {
             Some(span) => diagnostic.label(span, "this value"),
             None => diagnostic,
         };
-        Err(StoreError::Refused { source, diagnostics: vec![diagnostic] })
+        Err(StoreError::Refused {
+            source,
+            diagnostics: vec![diagnostic],
+        })
     }
 
     /// What the origins of all defaults share.
@@ -147,7 +180,8 @@ impl Schema {
 
     /// The defaults as keys, under the names that they have without any layer.
     pub fn defaults(&self) -> impl Iterator<Item = Key> {
-        let default = |(key, _): &(KeySpec, Rules)| self.default(key, &key.pattern.resolve(|_| None));
+        let default =
+            |(key, _): &(KeySpec, Rules)| self.default(key, &key.pattern.resolve(|_| None));
         self.inner.keys.iter().filter_map(default)
     }
 
@@ -157,22 +191,38 @@ impl Schema {
     }
 
     fn default(&self, key: &KeySpec, name: &Name) -> Option<Key> {
-        let at = key.metadata.iter().position(|(word, _)| word == "default")?;
+        let at = key
+            .metadata
+            .iter()
+            .position(|(word, _)| word == "default")?;
         let span = key.spans.get(at).map_or(key.span, |spans| spans.key);
         let line = u32::try_from(self.inner.source.line_column(span.start).0).unwrap_or(0);
         let origin = Origin::at(&self.inner.origin, line);
-        Some(Key::new(Namespace::Default, name, &key.metadata[at].1, origin))
+        Some(Key::new(
+            Namespace::Default,
+            name,
+            &key.metadata[at].1,
+            origin,
+        ))
     }
 
     /// The options and variables by which a program can be told the value when it starts.
     pub(crate) fn inputs(&self, name: &Name) -> Vec<SourceOf> {
-        let metadata = self.find(name.as_str()).map_or(&[][..], |key| &key.metadata);
+        let metadata = self
+            .find(name.as_str())
+            .map_or(&[][..], |key| &key.metadata);
         let input = |(key, value): &(String, String)| {
             let mut levels = key.split('/').filter(|level| !level.starts_with('#'));
             match (levels.next(), levels.next()) {
                 (Some("env"), None) => Some(SourceOf::Variable(value.clone())),
-                (Some("opt"), None) => Some(SourceOf::Option(format!("-{}", value.trim_start_matches('-')))),
-                (Some("opt"), Some("long")) => Some(SourceOf::Option(format!("--{}", value.trim_start_matches('-')))),
+                (Some("opt"), None) => Some(SourceOf::Option(format!(
+                    "-{}",
+                    value.trim_start_matches('-')
+                ))),
+                (Some("opt"), Some("long")) => Some(SourceOf::Option(format!(
+                    "--{}",
+                    value.trim_start_matches('-')
+                ))),
                 _ => None,
             }
         };
@@ -185,14 +235,32 @@ impl Schema {
         let Some(key) = self.find(name.as_str()) else {
             return Vec::new();
         };
-        let layers = key.pattern.level_patterns().iter().zip(name.levels()).filter_map(|(pattern, level)| {
-            let value = milieu_keys::name::unescape(level).into_owned();
-            Some((pattern.layer()?, if level == "%" { String::new() } else { value }))
-        });
+        let layers = key
+            .pattern
+            .level_patterns()
+            .iter()
+            .zip(name.levels())
+            .filter_map(|(pattern, level)| {
+                let value = milieu_keys::name::unescape(level).into_owned();
+                Some((
+                    pattern.layer()?,
+                    if level == "%" { String::new() } else { value },
+                ))
+            });
         let layers: Vec<(&str, String)> = layers.collect();
-        let value_of = |layer: &str| layers.iter().find(|(id, _)| *id == layer).map(|(_, value)| value.as_str());
-        let links = key.metadata.iter().filter(|(key, _)| key.strip_prefix(word).is_some_and(|rest| rest.starts_with("/#")));
-        links.filter_map(|(_, link)| Some(Pattern::parse(link).ok()?.resolve(value_of))).collect()
+        let value_of = |layer: &str| {
+            layers
+                .iter()
+                .find(|(id, _)| *id == layer)
+                .map(|(_, value)| value.as_str())
+        };
+        let links = key.metadata.iter().filter(|(key, _)| {
+            key.strip_prefix(word)
+                .is_some_and(|rest| rest.starts_with("/#"))
+        });
+        links
+            .filter_map(|(_, link)| Some(Pattern::parse(link).ok()?.resolve(value_of)))
+            .collect()
     }
 }
 
@@ -205,8 +273,16 @@ fn place_of(key: &KeySpec, violation: &Violation) -> Span {
             false => key == word || key.starts_with(&format!("{word}/")),
         })
     };
-    let entry = of_word(true).or_else(|| of_word(false)).and_then(|at| key.spans.get(at));
-    entry.map_or(key.span, |spans| spans.key.to(if spans.value.is_empty() { spans.key } else { spans.value }))
+    let entry = of_word(true)
+        .or_else(|| of_word(false))
+        .and_then(|at| key.spans.get(at));
+    entry.map_or(key.span, |spans| {
+        spans.key.to(if spans.value.is_empty() {
+            spans.key
+        } else {
+            spans.value
+        })
+    })
 }
 
 /// Where the value of a key stands in its file, as that is now. No place if
@@ -217,7 +293,9 @@ fn place_in_file(key: &Key) -> Option<(Source, Option<Span>)> {
     };
     let text = read::text(Path::new(path)).ok()??.text;
     let (document, _) = ini::Document::parse(&text);
-    let entry = document.keys().find(|entry| entry.name.as_str() == key.name() && entry.value == key.value());
+    let entry = document
+        .keys()
+        .find(|entry| entry.name.as_str() == key.name() && entry.value == key.value());
     let span = entry.and_then(|entry| entry.span);
     Some((Source::new(path.clone(), text), span))
 }
@@ -245,6 +323,9 @@ impl FileSystem for HostFiles {
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files = self.files.is_some();
-        f.debug_struct("Schema").field("source", &self.inner.source.name).field("files", &files).finish()
+        f.debug_struct("Schema")
+            .field("source", &self.inner.source.name)
+            .field("files", &files)
+            .finish()
     }
 }

@@ -8,7 +8,7 @@ use milieu_keys::{Key, KeySet, Namespace, Origin, SourceOf};
 
 use crate::disk::{Disk, SystemDisk};
 use crate::error::StoreError;
-use crate::ini::Document;
+use crate::ini::{self, Document};
 use crate::locations::{Locations, Place};
 use crate::lock::Lock;
 use crate::merge::{self, Change, Commit, Strategy};
@@ -83,7 +83,11 @@ impl Store {
         for place in places {
             if files.iter().all(|file| file.place.path != place.path) {
                 let source = Arc::new(SourceOf::File(place.path.display().to_string()));
-                files.push(FileOf { place, source, exists: false });
+                files.push(FileOf {
+                    place,
+                    source,
+                    exists: false,
+                });
             }
         }
         let mut store = Store {
@@ -99,10 +103,19 @@ impl Store {
                 continue;
             };
             file.exists = true;
+            if store.keys.is_empty() {
+                // Growing by doubling would be a fifth of the work.
+                store.keys = KeySet::with_capacity(ini::keys_max(&content.text));
+            }
             read::keys(&file.place.path, &content.text, |name, value, line| {
                 let origin = Origin::at(&file.source, line);
-                let replaced = store.keys.insert(Key::new(file.place.namespace, name, value, origin));
-                let unique = replaced.as_ref().is_none_or(|key| !Arc::ptr_eq(&key.origin().source, &file.source));
+                let replaced =
+                    store
+                        .keys
+                        .insert(Key::new(file.place.namespace, name, value, origin));
+                let unique = replaced
+                    .as_ref()
+                    .is_none_or(|key| !Arc::ptr_eq(&key.origin().source, &file.source));
                 store.shadowed.extend(replaced);
                 unique
             })?;
@@ -147,7 +160,8 @@ impl Store {
     /// The file that new keys of a namespace go to: the first that exists, or
     /// the first that could.
     pub fn target(&self, namespace: Namespace) -> Option<&Path> {
-        self.target_index(namespace).map(|index| self.files[index].place.path.as_path())
+        self.target_index(namespace)
+            .map(|index| self.files[index].place.path.as_path())
     }
 
     /// Writes changes of single keys into the files of a namespace.
@@ -184,12 +198,21 @@ impl Store {
         }
         let mut of_file: Vec<Vec<&Change>> = vec![Vec::new(); self.files.len()];
         for change in changes {
-            let holder = self.keys.get(namespace, change.name.as_str()).and_then(|key| self.index_of(key));
-            let index = holder.or_else(|| self.target_index(namespace)).ok_or(StoreError::NoFile { namespace })?;
+            let holder = self
+                .keys
+                .get(namespace, change.name.as_str())
+                .and_then(|key| self.index_of(key));
+            let index = holder
+                .or_else(|| self.target_index(namespace))
+                .ok_or(StoreError::NoFile { namespace })?;
             of_file[index].push(change);
         }
         let mut commit = Commit::default();
-        for (index, changes) in of_file.iter().enumerate().filter(|(_, changes)| !changes.is_empty()) {
+        for (index, changes) in of_file
+            .iter()
+            .enumerate()
+            .filter(|(_, changes)| !changes.is_empty())
+        {
             let part = self.commit_file(disk, index, changes, strategy)?;
             commit.replaced.extend(part.replaced);
             commit.conflicts.extend(part.conflicts);
@@ -205,7 +228,11 @@ impl Store {
         strategy: Strategy,
     ) -> Result<Commit, StoreError> {
         let Place { namespace, path } = self.files[index].place.clone();
-        let audience = if namespace == Namespace::System { Audience::Public } else { Audience::Private };
+        let audience = if namespace == Namespace::System {
+            Audience::Public
+        } else {
+            Audience::Private
+        };
         let (target, _lock) = self.lock(disk, &path, audience)?;
         let old = read::text(&target)?;
         let mut document = match &old {
@@ -213,8 +240,12 @@ impl Store {
             None => Document::new(),
         };
         let base = |name: &str| self.keys.get(namespace, name).map(Key::value);
-        let commit = merge::apply(&mut document, changes, base, strategy)
-            .map_err(|conflicts| StoreError::Conflict { path: target.clone(), conflicts })?;
+        let commit = merge::apply(&mut document, changes, base, strategy).map_err(|conflicts| {
+            StoreError::Conflict {
+                path: target.clone(),
+                conflicts,
+            }
+        })?;
         let text = document.to_string();
         let mut settled = Ok(());
         if text != old.as_ref().map_or("", |content| &content.text) {
@@ -231,7 +262,12 @@ impl Store {
     }
 
     /// Locks the file that the path leads to.
-    fn lock(&self, disk: &dyn Disk, path: &Path, audience: Audience) -> Result<(PathBuf, Lock), StoreError> {
+    fn lock(
+        &self,
+        disk: &dyn Disk,
+        path: &Path,
+        audience: Audience,
+    ) -> Result<(PathBuf, Lock), StoreError> {
         loop {
             let target = replace::follow(path)?;
             // Where a symbolic link leads to a folder that is missing, something
@@ -255,7 +291,10 @@ impl Store {
         self.keys.retain(others);
         self.shadowed.retain(others);
         for key in keys_of(&self.files[index], document) {
-            let winner = self.keys.get(namespace, key.name()).and_then(|other| self.index_of(other));
+            let winner = self
+                .keys
+                .get(namespace, key.name())
+                .and_then(|other| self.index_of(other));
             if winner.is_some_and(|winner| winner < index) {
                 self.shadowed.push(key);
             } else {
@@ -276,18 +315,28 @@ impl Store {
 
     /// Which file a key came from.
     pub(crate) fn index_of(&self, key: &Key) -> Option<usize> {
-        self.files.iter().position(|file| Arc::ptr_eq(&file.source, &key.origin().source))
+        self.files
+            .iter()
+            .position(|file| Arc::ptr_eq(&file.source, &key.origin().source))
     }
 
     fn target_index(&self, namespace: Namespace) -> Option<usize> {
-        let mut of_namespace = (0..self.files.len()).filter(|&index| self.files[index].place.namespace == namespace);
+        let mut of_namespace =
+            (0..self.files.len()).filter(|&index| self.files[index].place.namespace == namespace);
         let first = of_namespace.clone().next();
-        of_namespace.find(|&index| self.files[index].exists).or(first)
+        of_namespace
+            .find(|&index| self.files[index].exists)
+            .or(first)
     }
 }
 
 fn keys_of<'a>(file: &'a FileOf, document: &'a Document) -> impl Iterator<Item = Key> + 'a {
     document.keys().map(|entry| {
-        Key::new(file.place.namespace, entry.name, &entry.value, Origin::at(&file.source, entry.line))
+        Key::new(
+            file.place.namespace,
+            entry.name,
+            &entry.value,
+            Origin::at(&file.source, entry.line),
+        )
     })
 }

@@ -24,15 +24,19 @@ fn level() -> impl Strategy<Value = String> {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    proptest::collection::vec(level(), 0..4)
-        .prop_map(|levels| Name::parse(&format!("/{}", levels.join("/"))).expect("escaped levels make a name"))
+    proptest::collection::vec(level(), 0..4).prop_map(|levels| {
+        Name::parse(&format!("/{}", levels.join("/"))).expect("escaped levels make a name")
+    })
 }
 
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z0-9 ]{0,8}",
         proptest::collection::vec(
-            prop_oneof![proptest::sample::select(" \t\n\r=;#[]\\\"u{}".chars().collect::<Vec<_>>()), any::<char>()],
+            prop_oneof![
+                proptest::sample::select(" \t\n\r=;#[]\\\"u{}".chars().collect::<Vec<_>>()),
+                any::<char>()
+            ],
             0..8
         )
         .prop_map(|characters| characters.into_iter().collect()),
@@ -69,16 +73,31 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn contents(document: &Document) -> BTreeMap<String, String> {
-    document.keys().map(|entry| (entry.name.as_str().to_owned(), entry.value.into_owned())).collect()
+    document
+        .keys()
+        .map(|entry| (entry.name.as_str().to_owned(), entry.value.into_owned()))
+        .collect()
 }
 
 /// Loads a text the way a store does: value and line of each key, or nothing if it is refused.
 fn loaded(text: &str) -> Option<BTreeMap<String, (String, u32)>> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ini_properties.ini");
     std::fs::write(&path, text).unwrap();
-    let store = Store::read(vec![Place { namespace: Namespace::User, path }]).ok()?;
+    let store = Store::read(vec![Place {
+        namespace: Namespace::User,
+        path,
+    }])
+    .ok()?;
     let keys = store.keys().iter();
-    Some(keys.map(|key| (key.name().to_owned(), (key.value().to_owned(), key.origin().line))).collect())
+    Some(
+        keys.map(|key| {
+            (
+                key.name().to_owned(),
+                (key.value().to_owned(), key.origin().line),
+            )
+        })
+        .collect(),
+    )
 }
 
 proptest! {

@@ -10,14 +10,20 @@ use milieu_store::{Change, Locations, Place, Store, StoreError, Strategy};
 
 /// A folder of one test's own, empty at the start.
 fn folder(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("store").join(test);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("store")
+        .join(test);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
     path
 }
 
 fn locations(folder: &Path) -> Locations {
-    Locations { user: Some(folder.join("user")), system: vec![folder.join("x"), folder.join("y")], etc: folder.join("etc") }
+    Locations {
+        user: Some(folder.join("user")),
+        system: vec![folder.join("x"), folder.join("y")],
+        etc: folder.join("etc"),
+    }
 }
 
 fn write(path: &Path, text: &str) {
@@ -30,7 +36,11 @@ fn open(folder: &Path) -> Store {
 }
 
 fn open_file(path: &Path) -> Store {
-    Store::read(vec![Place { namespace: Namespace::User, path: path.to_owned() }]).unwrap()
+    Store::read(vec![Place {
+        namespace: Namespace::User,
+        path: path.to_owned(),
+    }])
+    .unwrap()
 }
 
 fn name(text: &str) -> Name {
@@ -38,14 +48,23 @@ fn name(text: &str) -> Name {
 }
 
 fn set(store: &mut Store, key: &str, value: &str) {
-    store.commit(Namespace::User, &[Change::set(name(key), value)], Strategy::Refuse).unwrap();
+    store
+        .commit(
+            Namespace::User,
+            &[Change::set(name(key), value)],
+            Strategy::Refuse,
+        )
+        .unwrap();
 }
 
 /// Value and origin of the key that wins, with the folder cut off.
 fn found(store: &Store, folder: &Path, key: &str) -> Option<(String, String)> {
     let shown = |key: &Key| {
         let origin = key.origin().to_string();
-        (key.value().to_owned(), origin.replace(&format!("{}/", folder.display()), ""))
+        (
+            key.value().to_owned(),
+            origin.replace(&format!("{}/", folder.display()), ""),
+        )
     };
     store.keys().lookup(key).map(shown)
 }
@@ -59,7 +78,10 @@ fn the_first_file_of_the_cascade_wins_and_every_value_knows_its_line() {
     let folder = folder("cascade");
     write(&folder.join("user/app/app.ini"), "# user\n[/a]\nx = user\n");
     write(&folder.join("x/app/app.ini"), "a/x = first\na/y = first\n");
-    write(&folder.join("y/app/app.ini"), "\n/a/x = second\n/a/y = second\n/a/z = second\n");
+    write(
+        &folder.join("y/app/app.ini"),
+        "\n/a/x = second\n/a/y = second\n/a/z = second\n",
+    );
     write(&folder.join("etc/app.ini"), "[/a]\nz = etc\nw = etc\n");
     let store = open(&folder);
     let of = |key| found(&store, &folder, key).unwrap();
@@ -67,7 +89,10 @@ fn the_first_file_of_the_cascade_wins_and_every_value_knows_its_line() {
     assert_eq!(of("/a/y"), ("first".into(), "x/app/app.ini:2".into()));
     assert_eq!(of("/a/z"), ("second".into(), "y/app/app.ini:4".into()));
     assert_eq!(of("/a/w"), ("etc".into(), "etc/app.ini:3".into()));
-    assert_eq!(store.keys().get(Namespace::System, "/a/x").map(Key::value), Some("first"));
+    assert_eq!(
+        store.keys().get(Namespace::System, "/a/x").map(Key::value),
+        Some("first")
+    );
 }
 
 #[test]
@@ -79,7 +104,15 @@ fn explaining_shows_every_candidate_in_order() {
     let rows: Vec<_> = explanation
         .candidates
         .iter()
-        .map(|c| (c.namespace, c.exists, c.key.as_ref().map(|key| (key.value().to_owned(), key.origin().line))))
+        .map(|c| {
+            (
+                c.namespace,
+                c.exists,
+                c.key
+                    .as_ref()
+                    .map(|key| (key.value().to_owned(), key.origin().line)),
+            )
+        })
         .collect();
     assert_eq!(
         rows,
@@ -90,7 +123,13 @@ fn explaining_shows_every_candidate_in_order() {
             (Namespace::System, true, Some(("etc".to_owned(), 1))),
         ]
     );
-    assert_eq!(explanation.winner().and_then(|c| c.key.as_ref()).map(Key::value), Some("first"));
+    assert_eq!(
+        explanation
+            .winner()
+            .and_then(|c| c.key.as_ref())
+            .map(Key::value),
+        Some("first")
+    );
     assert_eq!(open(&folder).lookup(&name("/nothing")), None);
 }
 
@@ -106,14 +145,27 @@ fn new_files_of_the_user_are_private_and_those_of_the_system_are_not() {
     let folder = folder("private");
     let mut store = open(&folder);
     set(&mut store, "/a/x", "1");
-    assert_eq!(fs::read_to_string(folder.join("user/app/app.ini")).unwrap(), "[/a]\nx = 1\n");
+    assert_eq!(
+        fs::read_to_string(folder.join("user/app/app.ini")).unwrap(),
+        "[/a]\nx = 1\n"
+    );
     assert_eq!(mode(&folder.join("user/app/app.ini")), 0o600);
     assert_eq!(mode(&folder.join("user/app/.app.ini.lock")), 0o600);
     assert_eq!(mode(&folder.join("user/app")), 0o700);
     assert_eq!(mode(&folder.join("user")), 0o700);
-    store.commit(Namespace::System, &[Change::set(name("/a/y"), "2")], Strategy::Refuse).unwrap();
+    store
+        .commit(
+            Namespace::System,
+            &[Change::set(name("/a/y"), "2")],
+            Strategy::Refuse,
+        )
+        .unwrap();
     assert_eq!(mode(&folder.join("x/app/app.ini")) & 0o600, 0o600);
-    assert_eq!(mode(&folder.join("x/app/app.ini")) & 0o133, 0, "as public as the mask lets it be, and no more");
+    assert_eq!(
+        mode(&folder.join("x/app/app.ini")) & 0o133,
+        0,
+        "as public as the mask lets it be, and no more"
+    );
 }
 
 #[test]
@@ -135,14 +187,23 @@ fn a_symbolic_link_stays_and_its_target_is_replaced() {
     symlink("real/a.ini", folder.join("link.ini")).unwrap();
     symlink(folder.join("link.ini"), folder.join("link-to-link.ini")).unwrap();
     set(&mut open_file(&folder.join("link-to-link.ini")), "/a", "2");
-    assert_eq!(fs::read_to_string(folder.join("real/a.ini")).unwrap(), "a = 2\n");
+    assert_eq!(
+        fs::read_to_string(folder.join("real/a.ini")).unwrap(),
+        "a = 2\n"
+    );
     assert!(folder.join("link.ini").is_symlink());
     assert!(folder.join("link-to-link.ini").is_symlink());
-    assert!(folder.join("real/.a.ini.lock").exists(), "the lock is beside the file that is written");
+    assert!(
+        folder.join("real/.a.ini.lock").exists(),
+        "the lock is beside the file that is written"
+    );
 
     symlink("real/new.ini", folder.join("dangling.ini")).unwrap();
     set(&mut open_file(&folder.join("dangling.ini")), "/a", "3");
-    assert_eq!(fs::read_to_string(folder.join("real/new.ini")).unwrap(), "/a = 3\n");
+    assert_eq!(
+        fs::read_to_string(folder.join("real/new.ini")).unwrap(),
+        "/a = 3\n"
+    );
     assert!(folder.join("dangling.ini").is_symlink());
 }
 
@@ -151,12 +212,25 @@ fn links_that_lead_nowhere_are_errors() {
     let folder = folder("bad-links");
     symlink("missing/a.ini", folder.join("a.ini")).unwrap();
     let mut store = open_file(&folder.join("a.ini"));
-    let error = store.commit(Namespace::User, &[Change::set(name("/a"), "1")], Strategy::Refuse).unwrap_err();
-    assert!(error.to_string().contains("mend the symbolic link"), "{error}");
+    let error = store
+        .commit(
+            Namespace::User,
+            &[Change::set(name("/a"), "1")],
+            Strategy::Refuse,
+        )
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("mend the symbolic link"),
+        "{error}"
+    );
     assert!(!folder.join("missing").exists());
 
     symlink("loop.ini", folder.join("loop.ini")).unwrap();
-    let error = Store::read(vec![Place { namespace: Namespace::User, path: folder.join("loop.ini") }]).unwrap_err();
+    let error = Store::read(vec![Place {
+        namespace: Namespace::User,
+        path: folder.join("loop.ini"),
+    }])
+    .unwrap_err();
     assert!(error.to_string().contains("in a circle"), "{error}");
 }
 
@@ -169,8 +243,15 @@ fn writers_of_different_keys_lose_nothing() {
     set(&mut first, "/a/x", "1");
     set(&mut second, "/b/y", "2");
     set(&mut first, "/c/z", "3");
-    assert_eq!(fs::read_to_string(&path).unwrap(), "# ours\n[/a]\nx = 1\n\n[/b]\ny = 2\n\n[/c]\nz = 3\n");
-    assert_eq!(found(&first, &folder, "/b/y").unwrap().0, "2", "a commit brings what others wrote");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "# ours\n[/a]\nx = 1\n\n[/b]\ny = 2\n\n[/c]\nz = 3\n"
+    );
+    assert_eq!(
+        found(&first, &folder, "/b/y").unwrap().0,
+        "2",
+        "a commit brings what others wrote"
+    );
     assert_eq!(found(&first, &folder, "/c/z").unwrap().1, "a.ini:9");
 }
 
@@ -182,26 +263,67 @@ fn writers_of_the_same_key_are_told_or_decided() {
     let mut late = open_file(&path);
     let mut early = open_file(&path);
     set(&mut early, "/x", "theirs");
-    early.commit(Namespace::User, &[Change::remove(name("/y"))], Strategy::Refuse).unwrap();
+    early
+        .commit(
+            Namespace::User,
+            &[Change::remove(name("/y"))],
+            Strategy::Refuse,
+        )
+        .unwrap();
 
-    let changes = [Change::set(name("/x"), "ours"), Change::set(name("/y"), "ours"), Change::set(name("/z"), "ours")];
-    let error = late.commit(Namespace::User, &changes, Strategy::Refuse).unwrap_err();
-    let StoreError::Conflict { conflicts, .. } = &error else { panic!("{error}") };
+    let changes = [
+        Change::set(name("/x"), "ours"),
+        Change::set(name("/y"), "ours"),
+        Change::set(name("/z"), "ours"),
+    ];
+    let error = late
+        .commit(Namespace::User, &changes, Strategy::Refuse)
+        .unwrap_err();
+    let StoreError::Conflict { conflicts, .. } = &error else {
+        panic!("{error}")
+    };
     let of = |value: &str| Some(value.to_owned());
-    let seen: Vec<_> = conflicts.iter().map(|c| (c.name.as_str(), &c.base, &c.ours, &c.theirs)).collect();
-    assert_eq!(seen, [("/x", &of("0"), &of("ours"), &of("theirs")), ("/y", &of("0"), &of("ours"), &None)]);
+    let seen: Vec<_> = conflicts
+        .iter()
+        .map(|c| (c.name.as_str(), &c.base, &c.ours, &c.theirs))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("/x", &of("0"), &of("ours"), &of("theirs")),
+            ("/y", &of("0"), &of("ours"), &None)
+        ]
+    );
     let text = error.to_string();
-    assert!(text.contains("it was `0`; the other process made it `theirs`; you make it `ours`"), "{text}");
+    assert!(
+        text.contains("it was `0`; the other process made it `theirs`; you make it `ours`"),
+        "{text}"
+    );
     assert!(text.contains("the other process made it absent"), "{text}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), "x = theirs\n", "nothing is written");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "x = theirs\n",
+        "nothing is written"
+    );
 
-    let commit = late.clone().commit(Namespace::User, &changes, Strategy::Theirs).unwrap();
+    let commit = late
+        .clone()
+        .commit(Namespace::User, &changes, Strategy::Theirs)
+        .unwrap();
     assert_eq!(commit.replaced, [(name("/z"), None)]);
     assert_eq!(commit.conflicts.len(), 2);
     assert_eq!(fs::read_to_string(&path).unwrap(), "x = theirs\nz = ours\n");
-    let commit = late.commit(Namespace::User, &changes, Strategy::Ours).unwrap();
-    assert_eq!(commit.replaced, [(name("/x"), of("theirs")), (name("/y"), None)]);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "x = ours\nz = ours\ny = ours\n");
+    let commit = late
+        .commit(Namespace::User, &changes, Strategy::Ours)
+        .unwrap();
+    assert_eq!(
+        commit.replaced,
+        [(name("/x"), of("theirs")), (name("/y"), None)]
+    );
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "x = ours\nz = ours\ny = ours\n"
+    );
 }
 
 #[test]
@@ -220,7 +342,11 @@ fn threads_that_commit_at_once_lose_nothing() {
         }
     });
     assert_eq!(open_file(&path).keys().len(), 8 * 25);
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "the file and its lock");
+    assert_eq!(
+        fs::read_dir(&folder).unwrap().count(),
+        2,
+        "the file and its lock"
+    );
 }
 
 #[test]
@@ -229,13 +355,35 @@ fn a_key_is_changed_where_it_stands_and_its_removal_uncovers_the_next() {
     write(&folder.join("x/app/app.ini"), "a = first\n");
     write(&folder.join("etc/app.ini"), "a = etc\nb = etc\n");
     let mut store = open(&folder);
-    let mut commit = |changes: &[Change]| store.commit(Namespace::System, changes, Strategy::Refuse).unwrap();
-    commit(&[Change::set(name("/b"), "changed"), Change::set(name("/c"), "new")]);
-    assert_eq!(fs::read_to_string(folder.join("etc/app.ini")).unwrap(), "a = etc\nb = changed\n");
-    assert_eq!(fs::read_to_string(folder.join("x/app/app.ini")).unwrap(), "a = first\nc = new\n");
+    let mut commit = |changes: &[Change]| {
+        store
+            .commit(Namespace::System, changes, Strategy::Refuse)
+            .unwrap()
+    };
+    commit(&[
+        Change::set(name("/b"), "changed"),
+        Change::set(name("/c"), "new"),
+    ]);
+    assert_eq!(
+        fs::read_to_string(folder.join("etc/app.ini")).unwrap(),
+        "a = etc\nb = changed\n"
+    );
+    assert_eq!(
+        fs::read_to_string(folder.join("x/app/app.ini")).unwrap(),
+        "a = first\nc = new\n"
+    );
     commit(&[Change::remove(name("/a"))]);
-    assert_eq!(found(&store, &folder, "/a"), Some(("etc".into(), "etc/app.ini:1".into())));
-    store.commit(Namespace::System, &[Change::remove(name("/a"))], Strategy::Refuse).unwrap();
+    assert_eq!(
+        found(&store, &folder, "/a"),
+        Some(("etc".into(), "etc/app.ini:1".into()))
+    );
+    store
+        .commit(
+            Namespace::System,
+            &[Change::remove(name("/a"))],
+            Strategy::Refuse,
+        )
+        .unwrap();
     assert_eq!(found(&store, &folder, "/a"), None);
 }
 
@@ -247,26 +395,61 @@ fn a_commit_that_changes_nothing_writes_nothing() {
     let before = fs::metadata(&path).unwrap().ino();
     let mut store = open_file(&path);
     set(&mut store, "/a", "1");
-    store.commit(Namespace::User, &[Change::remove(name("/b"))], Strategy::Refuse).unwrap();
+    store
+        .commit(
+            Namespace::User,
+            &[Change::remove(name("/b"))],
+            Strategy::Refuse,
+        )
+        .unwrap();
     assert_eq!(fs::metadata(&path).unwrap().ino(), before);
 }
 
 #[test]
 fn what_cannot_be_read_is_an_error_that_names_file_and_line() {
     let folder = folder("unreadable");
-    let read = |file: &str| Store::read(vec![Place { namespace: Namespace::User, path: folder.join(file) }]).unwrap_err();
+    let read = |file: &str| {
+        Store::read(vec![Place {
+            namespace: Namespace::User,
+            path: folder.join(file),
+        }])
+        .unwrap_err()
+    };
     fs::create_dir(folder.join("folder.ini")).unwrap();
-    assert!(read("folder.ini").to_string().contains("a folder stands where the file should be"));
+    assert!(
+        read("folder.ini")
+            .to_string()
+            .contains("a folder stands where the file should be")
+    );
     write(&folder.join("plain"), "");
-    assert!(read("plain/a.ini").to_string().contains("a part of the path is a file and no folder"));
-    rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("pipe.ini"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
-    assert!(read("pipe.ini").to_string().contains("it is not an ordinary file"));
+    assert!(
+        read("plain/a.ini")
+            .to_string()
+            .contains("a part of the path is a file and no folder")
+    );
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        folder.join("pipe.ini"),
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap();
+    assert!(
+        read("pipe.ini")
+            .to_string()
+            .contains("it is not an ordinary file")
+    );
     fs::write(folder.join("latin1.ini"), b"a = 1\nb = gr\xfc\xdf\n").unwrap();
     let text = read("latin1.ini").to_string();
-    assert!(text.contains("the byte 0xfc is not UTF-8") && text.contains("latin1.ini:2:7"), "{text}");
+    assert!(
+        text.contains("the byte 0xfc is not UTF-8") && text.contains("latin1.ini:2:7"),
+        "{text}"
+    );
     write(&folder.join("half.ini"), "[/a]\nx = 1\nlangua");
     let text = read("half.ini").to_string();
-    assert!(text.contains("half.ini:3:1") && text.contains("no `=` here"), "{text}");
+    assert!(
+        text.contains("half.ini:3:1") && text.contains("no `=` here"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -276,8 +459,17 @@ fn a_file_that_broke_meanwhile_is_not_written() {
     write(&path, "a = 1\n");
     let mut store = open_file(&path);
     write(&path, "a = 1\n[half");
-    let error = store.commit(Namespace::User, &[Change::set(name("/b"), "2")], Strategy::Ours).unwrap_err();
-    assert!(error.to_string().contains("the section is not closed"), "{error}");
+    let error = store
+        .commit(
+            Namespace::User,
+            &[Change::set(name("/b"), "2")],
+            Strategy::Ours,
+        )
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("the section is not closed"),
+        "{error}"
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "a = 1\n[half");
     assert_eq!(store.keys().len(), 1);
 }
@@ -290,8 +482,17 @@ fn who_holds_the_lock_too_long_is_named() {
     fs::write(folder.join(".a.ini.lock"), "4711\n").unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let mut store = open_file(&path).with_patience(Duration::from_millis(20));
-    let error = store.commit(Namespace::User, &[Change::set(name("/a"), "1")], Strategy::Refuse).unwrap_err();
-    assert!(error.to_string().contains("process 4711 has kept"), "{error}");
+    let error = store
+        .commit(
+            Namespace::User,
+            &[Change::set(name("/a"), "1")],
+            Strategy::Refuse,
+        )
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("process 4711 has kept"),
+        "{error}"
+    );
     assert!(!path.exists());
     drop(lock);
     set(&mut store, "/a", "1");
@@ -305,8 +506,25 @@ fn without_a_home_reading_works_and_writing_says_what_is_missing() {
     write(&folder.join("etc/app.ini"), "a = etc\n");
     let mut store = Store::open("app", &locations).unwrap();
     assert_eq!(found(&store, &folder, "/a").unwrap().0, "etc");
-    let error = store.commit(Namespace::User, &[Change::set(name("/a"), "1")], Strategy::Refuse).unwrap_err();
-    assert!(error.to_string().contains("HOME is not set to an absolute path"), "{error}");
-    let error = store.commit(Namespace::Proc, &[Change::set(name("/a"), "1")], Strategy::Refuse).unwrap_err();
+    let error = store
+        .commit(
+            Namespace::User,
+            &[Change::set(name("/a"), "1")],
+            Strategy::Refuse,
+        )
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("HOME is not set to an absolute path"),
+        "{error}"
+    );
+    let error = store
+        .commit(
+            Namespace::Proc,
+            &[Change::set(name("/a"), "1")],
+            Strategy::Refuse,
+        )
+        .unwrap_err();
     assert!(error.to_string().contains("namespace `proc`"), "{error}");
 }

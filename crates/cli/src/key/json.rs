@@ -14,10 +14,11 @@ impl Object {
 
     /// The name, value, namespace and origin of a key.
     pub(super) fn of(key: &Key) -> Object {
-        Object::new().text("name", key.name()).text("value", key.value()).text("namespace", key.namespace().as_str()).origin(
-            &key.origin().source,
-            key.origin().line,
-        )
+        Object::new()
+            .text("name", key.name())
+            .text("value", key.value())
+            .text("namespace", key.namespace().as_str())
+            .origin(&key.origin().source, key.origin().line)
     }
 
     pub(super) fn text(mut self, member: &str, text: &str) -> Object {
@@ -87,7 +88,13 @@ mod tests {
 
     #[test]
     fn every_character_is_written_so_that_json_reads_it() {
-        let line = Object::new().text("a\"b", "\\ \n\r\t\u{0}\u{1b}\u{85}é🌦").optional("none", None).line();
-        assert_eq!(line, "{\"a\\\"b\":\"\\\\ \\n\\r\\t\\u0000\\u001b\\u0085é🌦\",\"none\":null}\n");
+        let line = Object::new()
+            .text("a\"b", "\\ \n\r\t\u{0}\u{1b}\u{85}é🌦")
+            .optional("none", None)
+            .line();
+        assert_eq!(
+            line,
+            "{\"a\\\"b\":\"\\\\ \\n\\r\\t\\u0000\\u001b\\u0085é🌦\",\"none\":null}\n"
+        );
     }
 }

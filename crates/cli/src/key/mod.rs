@@ -166,7 +166,9 @@ struct Scope {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["user", "system", "app"])]
     file: Option<PathBuf>,
     /// Check values against this specification, and take its defaults
-    #[arg(long, value_name = "FILE", env = "MILIEU_SPEC", hide_env_values = true)]
+    ///
+    /// Without this option the environment variable MILIEU_SPEC names it.
+    #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
     /// Print results as lines of JSON, and errors too
     #[arg(long)]
@@ -176,7 +178,11 @@ struct Scope {
 /// Why a verb ends early.
 enum Failure {
     /// The diagnostics are to be printed, the code returned.
-    Reported { source: Source, diagnostics: Vec<Diagnostic>, code: u8 },
+    Reported {
+        source: Source,
+        diagnostics: Vec<Diagnostic>,
+        code: u8,
+    },
     Store(StoreError),
     Output(io::Error),
 }
@@ -205,9 +211,17 @@ impl Key {
         let (source, diagnostics, code) = match result {
             Ok(()) => return ExitCode::SUCCESS,
             Err(Failure::Output(error)) => return terminal::finish(Err(error)),
-            Err(Failure::Reported { source, diagnostics, code }) => (source, diagnostics, code),
+            Err(Failure::Reported {
+                source,
+                diagnostics,
+                code,
+            }) => (source, diagnostics, code),
             Err(Failure::Store(error)) => {
-                let code = if matches!(error, StoreError::Refused { .. }) { REFUSED } else { terminal::ERROR };
+                let code = if matches!(error, StoreError::Refused { .. }) {
+                    REFUSED
+                } else {
+                    terminal::ERROR
+                };
                 let (source, diagnostics) = error.diagnostics();
                 (source, diagnostics, code)
             }
@@ -221,7 +235,10 @@ impl Scope {
     /// Opens the files that are meant.
     fn open(&self) -> Result<Store, Failure> {
         let places = match &self.file {
-            Some(path) => vec![Place { namespace: Namespace::User, path: path.clone() }],
+            Some(path) => vec![Place {
+                namespace: Namespace::User,
+                path: path.clone(),
+            }],
             None => {
                 let locations = Locations::from_environment(|name| std::env::var_os(name));
                 let mut places = locations.places(&self.app)?;
@@ -241,16 +258,25 @@ impl Scope {
 
     fn schema(&self) -> Result<Option<Schema>, Failure> {
         // An empty variable is one that is not set.
-        let Some(path) = self.spec.as_ref().filter(|path| !path.as_os_str().is_empty()) else {
+        let variable = || {
+            std::env::var_os("MILIEU_SPEC")
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from)
+        };
+        let Some(path) = self.spec.clone().or_else(variable) else {
             return Ok(None);
         };
         let home = std::env::var_os("HOME").map(PathBuf::from);
-        Ok(Some(Schema::read(path)?.with_files(HostFiles { home })))
+        Ok(Some(Schema::read(&path)?.with_files(HostFiles { home })))
     }
 
     /// The namespace that is written to.
     fn namespace(&self) -> Namespace {
-        if self.system { Namespace::System } else { Namespace::User }
+        if self.system {
+            Namespace::System
+        } else {
+            Namespace::User
+        }
     }
 }
 
@@ -262,12 +288,24 @@ fn name(text: &str) -> Result<Name, Failure> {
         code: terminal::ERROR,
     };
     let decoded = ini::decode_name(text).map_err(|error| {
-        refused(Diagnostic::error(error.to_string()).label(error.span.clone().into(), "here").help(error.help()))
+        refused(
+            Diagnostic::error(error.to_string())
+                .label(error.span.clone().into(), "here")
+                .help(error.help()),
+        )
     })?;
     Name::parse(&decoded).map_err(|error| {
         // The place is known where decoding moved nothing.
-        let place = if decoded == text { error.at..error.end } else { 0..text.len() };
+        let place = if decoded == text {
+            error.at..error.end
+        } else {
+            0..text.len()
+        };
         let diagnostic = Diagnostic::error(error.message).label(place.into(), "here");
-        refused(if error.help.is_empty() { diagnostic } else { diagnostic.help(error.help) })
+        refused(if error.help.is_empty() {
+            diagnostic
+        } else {
+            diagnostic.help(error.help)
+        })
     })
 }

@@ -17,7 +17,11 @@ impl Get {
         if let Some(schema) = store.schema() {
             schema.check(&key)?;
         }
-        let line = if self.scope.json { Object::of(&key).line() } else { format!("{}\n", key.value()) };
+        let line = if self.scope.json {
+            Object::of(&key).line()
+        } else {
+            format!("{}\n", key.value())
+        };
         Ok(terminal::print(&line)?)
     }
 }
@@ -31,7 +35,10 @@ impl Set {
         if !self.verbose {
             return Ok(());
         }
-        let key = store.keys().get(self.scope.namespace(), name.as_str()).expect("it was just set");
+        let key = store
+            .keys()
+            .get(self.scope.namespace(), name.as_str())
+            .expect("it was just set");
         // A key that has the value already is not written again.
         let before = match commit.replaced.first() {
             Some((_, before)) => before.as_deref(),
@@ -41,7 +48,10 @@ impl Set {
             Object::of(key).optional("replaced", before).line()
         } else {
             let (name, value) = (ini::encode_name(key.name()), ini::encode_value(key.value()));
-            let before = before.map_or_else(|| "new".to_owned(), |before| format!("was {}", ini::encode_value(before)));
+            let before = before.map_or_else(
+                || "new".to_owned(),
+                |before| format!("was {}", ini::encode_value(before)),
+            );
             format!("{name} = {value}  ({before}; {})\n", show::origin(key))
         };
         Ok(terminal::print(&line)?)
@@ -50,35 +60,59 @@ impl Set {
 
 impl Rm {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let names: Vec<Name> = self.names.iter().map(|text| name(text)).collect::<Result<_, _>>()?;
+        let names: Vec<Name> = self
+            .names
+            .iter()
+            .map(|text| name(text))
+            .collect::<Result<_, _>>()?;
         let mut store = self.scope.open()?;
         let namespace = self.scope.namespace();
         let mut doomed: Vec<Key> = Vec::new();
         for name in &names {
-            let below = store.keys().below(name.as_str()).filter(|key| key.namespace() == namespace);
-            let found: Vec<&Key> = below.filter(|key| self.recursive || key.name() == name.as_str()).collect();
+            let below = store
+                .keys()
+                .below(name.as_str())
+                .filter(|key| key.namespace() == namespace);
+            let found: Vec<&Key> = below
+                .filter(|key| self.recursive || key.name() == name.as_str())
+                .collect();
             if found.is_empty() {
                 return Err(suggest::not_found_in(namespace, name, &store));
             }
-            let new: Vec<Key> = found.into_iter().filter(|key| !doomed.contains(key)).cloned().collect();
+            let new: Vec<Key> = found
+                .into_iter()
+                .filter(|key| !doomed.contains(key))
+                .cloned()
+                .collect();
             doomed.extend(new);
         }
         let changes: Vec<Change> = doomed
             .iter()
-            .map(|key| Change::remove(Name::parse(key.name()).expect("the name of a key is a name")))
+            .map(|key| {
+                Change::remove(Name::parse(key.name()).expect("the name of a key is a name"))
+            })
             .collect();
         commit(&mut store, &self.scope, &changes)?;
         if !self.verbose {
             return Ok(());
         }
-        let lines = doomed.iter().map(|key| if self.scope.json { Object::of(key).line() } else { show::long(key) });
+        let lines = doomed.iter().map(|key| {
+            if self.scope.json {
+                Object::of(key).line()
+            } else {
+                show::long(key)
+            }
+        });
         Ok(terminal::print(&lines.collect::<String>())?)
     }
 }
 
 impl Ls {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let prefix = self.prefix.as_deref().map_or_else(|| Ok(Name::root()), name)?;
+        let prefix = self
+            .prefix
+            .as_deref()
+            .map_or_else(|| Ok(Name::root()), name)?;
         let store = self.scope.open()?;
         let mut lines = String::new();
         let mut last = "";
@@ -109,7 +143,11 @@ impl Explain {
         let name = name(&self.name)?;
         let store = self.scope.open()?;
         let explanation = store.explain(&name);
-        let text = if self.scope.json { show::explanation_json(&explanation) } else { show::explanation(&explanation) };
+        let text = if self.scope.json {
+            show::explanation_json(&explanation)
+        } else {
+            show::explanation(&explanation)
+        };
         terminal::print(&text)?;
         if explanation.winner().is_none() {
             return Err(suggest::not_found(&name, &store));

@@ -62,7 +62,10 @@ pub(super) struct Ends {
 
 impl Default for Ends {
     fn default() -> Ends {
-        Ends { first: NONE, last: NONE }
+        Ends {
+            first: NONE,
+            last: NONE,
+        }
     }
 }
 
@@ -129,7 +132,11 @@ impl Document {
 
     /// A document that has the text, and no lines yet.
     pub(super) fn reading(text: &str) -> Document {
-        Document { text: text.to_owned(), start: super::parse::start(text), ..Document::default() }
+        Document {
+            text: text.to_owned(),
+            start: super::parse::start(text),
+            ..Document::default()
+        }
     }
 
     /// The value of a key.
@@ -147,10 +154,18 @@ impl Document {
                 return None;
             };
             let span = match &line.body {
-                Body::Read(range) => Some(Span::new(range.start + key.value.start, range.start + key.value.end)),
+                Body::Read(range) => Some(Span::new(
+                    range.start + key.value.start,
+                    range.start + key.value.end,
+                )),
                 Body::Written(_) => None,
             };
-            Some(Entry { name: &key.name, value: self.value(id), line: number, span })
+            Some(Entry {
+                name: &key.name,
+                value: self.value(id),
+                line: number,
+                span,
+            })
         })
     }
 
@@ -189,7 +204,10 @@ impl Document {
     pub fn remove(&mut self, name: &str) -> Option<String> {
         let hash = self.hasher.hash_one(name);
         let lines = &self.lines;
-        let entry = self.index.find_entry(hash, |&id| key_of(lines, id).name.as_str() == name).ok()?;
+        let entry = self
+            .index
+            .find_entry(hash, |&id| key_of(lines, id).name.as_str() == name)
+            .ok()?;
         let (id, _) = entry.remove();
         let value = self.value(id).into_owned();
         let key = key_of(&self.lines, id);
@@ -204,12 +222,19 @@ impl Document {
 
     pub(super) fn find(&self, name: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(name);
-        self.index.find(hash, |&id| key_of(&self.lines, id).name.as_str() == name).copied()
+        self.index
+            .find(hash, |&id| key_of(&self.lines, id).name.as_str() == name)
+            .copied()
     }
 
     /// Enters a key line into the index, or returns the line that has its name already.
     pub(super) fn enter(&mut self, id: u32) -> Option<u32> {
-        let Document { lines, index, hasher, .. } = self;
+        let Document {
+            lines,
+            index,
+            hasher,
+            ..
+        } = self;
         let name = key_of(lines, id).name.as_str();
         let same = |&other: &u32| key_of(lines, other).name.as_str() == name;
         let rehash = |&other: &u32| hasher.hash_one(key_of(lines, other).name.as_str());
@@ -235,7 +260,8 @@ impl Document {
 
     fn value(&self, id: u32) -> Cow<'_, str> {
         let key = key_of(&self.lines, id);
-        escape::decode_value(&self.body(id)[key.value.clone()]).expect("a value that does not decode makes no key line")
+        escape::decode_value(&self.body(id)[key.value.clone()])
+            .expect("a value that does not decode makes no key line")
     }
 
     /// The lines in use, from the first to the last.
@@ -281,8 +307,18 @@ impl Document {
     /// Links a new line behind another one, or at the front of an empty document.
     pub(super) fn link_after(&mut self, anchor: u32, body: Body, length: usize, kind: Kind) -> u32 {
         let id = u32::try_from(self.lines.len()).expect("fewer than 2^32 lines");
-        let next = if anchor == NONE { self.ends.first } else { self.lines[anchor as usize].next };
-        self.lines.push(Line { body, length, kind, previous: anchor, next });
+        let next = if anchor == NONE {
+            self.ends.first
+        } else {
+            self.lines[anchor as usize].next
+        };
+        self.lines.push(Line {
+            body,
+            length,
+            kind,
+            previous: anchor,
+            next,
+        });
         match anchor {
             NONE => self.ends.first = id,
             anchor => self.lines[anchor as usize].next = id,
@@ -310,7 +346,10 @@ impl Document {
         let header = &self.lines[section as usize];
         let (before, after) = (header.previous, header.next);
         let described = before != NONE && !matches!(self.kind(before), Kind::Blank | Kind::Key(_));
-        let blanks: Vec<u32> = self.from(after).take_while(|&id| matches!(self.kind(id), Kind::Blank)).collect();
+        let blanks: Vec<u32> = self
+            .from(after)
+            .take_while(|&id| matches!(self.kind(id), Kind::Blank))
+            .collect();
         let next = self.from(after).nth(blanks.len());
         if described || next.is_some_and(|id| !matches!(self.kind(id), Kind::Section(_))) {
             return;

@@ -136,8 +136,9 @@ pub fn decode_name(text: &str) -> Result<Cow<'_, str>, EscapeError> {
 /// assert_eq!(ini::encode_value("two\nlines"), r#""two\nlines""#);
 /// ```
 pub fn encode_value(value: &str) -> Cow<'_, str> {
-    let plain =
-        !value.starts_with(['"', ' ', '\t']) && !value.ends_with(['\\', ' ', '\t']) && !value.contains(hidden);
+    let plain = !value.starts_with(['"', ' ', '\t'])
+        && !value.ends_with(['\\', ' ', '\t'])
+        && !value.contains(hidden);
     if plain {
         return Cow::Borrowed(value);
     }
@@ -163,7 +164,10 @@ pub fn decode_value(text: &str) -> Result<Cow<'_, str>, EscapeError> {
     if !text.starts_with('"') {
         let backslashes = text.bytes().rev().take_while(|&byte| byte == b'\\').count();
         if backslashes % 2 == 1 {
-            return Err(EscapeError { span: text.len() - 1..text.len(), kind: Kind::GoesOn });
+            return Err(EscapeError {
+                span: text.len() - 1..text.len(),
+                kind: Kind::GoesOn,
+            });
         }
         return Ok(Cow::Borrowed(text));
     }
@@ -171,12 +175,18 @@ pub fn decode_value(text: &str) -> Result<Cow<'_, str>, EscapeError> {
     let mut rest = 1;
     loop {
         let Some(at) = text[rest..].find(['"', '\\']).map(|found| rest + found) else {
-            return Err(EscapeError { span: 0..1, kind: Kind::NotClosed });
+            return Err(EscapeError {
+                span: 0..1,
+                kind: Kind::NotClosed,
+            });
         };
         out.push_str(&text[rest..at]);
         if text.as_bytes()[at] == b'"' {
             if at + 1 < text.len() {
-                return Err(EscapeError { span: at + 1..text.len(), kind: Kind::Behind });
+                return Err(EscapeError {
+                    span: at + 1..text.len(),
+                    kind: Kind::Behind,
+                });
             }
             return Ok(Cow::Owned(out));
         }
@@ -191,7 +201,10 @@ pub fn decode_value(text: &str) -> Result<Cow<'_, str>, EscapeError> {
 
 /// Reads the escape at `at` that names and quotes share: its character and its bytes.
 fn escape(text: &str, at: usize) -> Result<(char, usize), EscapeError> {
-    let refused = |length, kind| EscapeError { span: at..at + length, kind };
+    let refused = |length, kind| EscapeError {
+        span: at..at + length,
+        kind,
+    };
     match text[at + 1..].chars().next() {
         Some('n') => Ok(('\n', 2)),
         Some('r') => Ok(('\r', 2)),
@@ -217,7 +230,11 @@ fn number(text: &str) -> Result<(char, usize), usize> {
     if !closed || length == 0 || length > 6 {
         return Err(blamed);
     }
-    u32::from_str_radix(&digits[..length], 16).ok().and_then(char::from_u32).map(|c| (c, blamed)).ok_or(blamed)
+    u32::from_str_radix(&digits[..length], 16)
+        .ok()
+        .and_then(char::from_u32)
+        .map(|c| (c, blamed))
+        .ok_or(blamed)
 }
 
 /// True for characters that are written by letter or number wherever they stand.
@@ -238,7 +255,8 @@ fn push_hidden(c: char, out: &mut String) {
 }
 
 pub(crate) fn encode(name: &str, place: Place) -> Cow<'_, str> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.' | b'%');
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.' | b'%');
     if name.bytes().all(plain) {
         return Cow::Borrowed(name);
     }
@@ -291,7 +309,11 @@ mod tests {
             assert_eq!(encode_value(value), written);
             assert_eq!(decode_value(written).unwrap(), value);
         }
-        assert_eq!(decode_value(r"two\\").unwrap(), r"two\\", "an even number joins no line");
+        assert_eq!(
+            decode_value(r"two\\").unwrap(),
+            r"two\\",
+            "an even number joins no line"
+        );
         assert_eq!(decode_value(r#""\u{41}""#).unwrap(), "A");
     }
 
@@ -321,11 +343,31 @@ mod tests {
             (r#""\d+""#, 1..3, r"`\d` is no escape"),
             (r#""ok \é""#, 4..7, r"`\é` is no escape"),
             (r#""\=""#, 1..3, r"`\=` is no escape"),
-            (r#""\u""#, 1..3, r"`\u` needs the number of a character in braces"),
-            (r#""\u{}""#, 1..5, r"`\u` needs the number of a character in braces"),
-            (r#""\u{d800}x""#, 1..9, r"`\u` needs the number of a character in braces"),
-            (r#""\u{1234567}""#, 1..12, r"`\u` needs the number of a character in braces"),
-            (r#""\u{12"#, 1..6, r"`\u` needs the number of a character in braces"),
+            (
+                r#""\u""#,
+                1..3,
+                r"`\u` needs the number of a character in braces",
+            ),
+            (
+                r#""\u{}""#,
+                1..5,
+                r"`\u` needs the number of a character in braces",
+            ),
+            (
+                r#""\u{d800}x""#,
+                1..9,
+                r"`\u` needs the number of a character in braces",
+            ),
+            (
+                r#""\u{1234567}""#,
+                1..12,
+                r"`\u` needs the number of a character in braces",
+            ),
+            (
+                r#""\u{12"#,
+                1..6,
+                r"`\u` needs the number of a character in braces",
+            ),
             (r#""open"#, 0..1, "the quotes are not closed"),
             (r#"""#, 0..1, "the quotes are not closed"),
             (r#""open\""#, 0..1, "the quotes are not closed"),
@@ -335,11 +377,18 @@ mod tests {
         ];
         for (text, span, message) in values {
             let error = decode_value(text).unwrap_err();
-            assert_eq!((error.span.clone(), error.to_string().as_str()), (span, message), "{text}");
+            assert_eq!(
+                (error.span.clone(), error.to_string().as_str()),
+                (span, message),
+                "{text}"
+            );
             assert!(!error.help().is_empty());
         }
         let error = decode_name(r"/a\q").unwrap_err();
-        assert_eq!((error.span.clone(), error.to_string().as_str()), (2..4, r"`\q` is no escape"));
+        assert_eq!(
+            (error.span.clone(), error.to_string().as_str()),
+            (2..4, r"`\q` is no escape")
+        );
         assert_eq!(decode_name(r"/a\").unwrap_err().span, 2..3);
     }
 }

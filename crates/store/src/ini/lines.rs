@@ -24,7 +24,10 @@ pub(crate) enum Shape {
     /// The text between `[` and `]`.
     Section(Range<usize>),
     /// The texts left and right of the first `=` that is not escaped.
-    Key { name: Range<usize>, value: Range<usize> },
+    Key {
+        name: Range<usize>,
+        value: Range<usize>,
+    },
     Broken(Problem),
 }
 
@@ -50,7 +53,10 @@ pub(crate) enum Problem {
 
 /// Iterates over the lines of `text`, of which the first begins at `at`.
 pub(crate) fn lines(text: &str, at: usize) -> Lines<'_> {
-    Lines { bytes: text.as_bytes(), at }
+    Lines {
+        bytes: text.as_bytes(),
+        at,
+    }
 }
 
 pub(crate) struct Lines<'a> {
@@ -87,7 +93,12 @@ struct Found {
 impl Lines<'_> {
     fn look(&self) -> Found {
         let bytes = self.bytes;
-        let mut found = Found { end: bytes.len(), next: bytes.len(), equals: None, control: None };
+        let mut found = Found {
+            end: bytes.len(),
+            next: bytes.len(),
+            equals: None,
+            control: None,
+        };
         let mut at = self.at;
         while let Some(&byte) = bytes.get(at) {
             if !SPECIAL[usize::from(byte)] {
@@ -135,7 +146,9 @@ impl Lines<'_> {
         match self.bytes.get(line.start) {
             _ if line.is_empty() => return Shape::Blank,
             // A zero byte is a damaged file even where nobody reads it.
-            Some(b';' | b'#') if found.control.is_none_or(|at| self.bytes[at] != 0) => return Shape::Comment,
+            Some(b';' | b'#') if found.control.is_none_or(|at| self.bytes[at] != 0) => {
+                return Shape::Comment;
+            }
             _ => {}
         }
         if let Some(at) = found.control {
@@ -189,7 +202,11 @@ impl Iterator for Lines<'_> {
             return None;
         }
         let found = self.look();
-        let line = Line { whole: self.at..found.next, end: found.end, shape: self.shape(&found) };
+        let line = Line {
+            whole: self.at..found.next,
+            end: found.end,
+            shape: self.shape(&found),
+        };
         self.at = found.next;
         Some(line)
     }
@@ -240,8 +257,14 @@ mod tests {
         assert_eq!(shapes("[a"), [Shape::Broken(Problem::NoBracket(0..2))]);
         assert_eq!(shapes(r"[a\]"), [Shape::Broken(Problem::NoBracket(0..4))]);
         assert_eq!(shapes("[ ]"), [Shape::Broken(Problem::NoSection(0..3))]);
-        assert_eq!(shapes("[a] b"), [Shape::Broken(Problem::AfterBracket(4..5))]);
-        assert_eq!(shapes("[a] ; b"), [Shape::Broken(Problem::AfterBracket(4..7))]);
+        assert_eq!(
+            shapes("[a] b"),
+            [Shape::Broken(Problem::AfterBracket(4..5))]
+        );
+        assert_eq!(
+            shapes("[a] ; b"),
+            [Shape::Broken(Problem::AfterBracket(4..7))]
+        );
         assert_eq!(shapes("a = \u{1}"), [Shape::Broken(Problem::Control(4))]);
         assert_eq!(shapes("a = b\rc = d"), [Shape::Broken(Problem::Control(5))]);
         assert_eq!(shapes("a = b\r"), [Shape::Broken(Problem::Control(5))]);

@@ -29,7 +29,7 @@ mod lines;
 mod parse;
 mod place;
 
-pub(crate) use parse::load;
+pub(crate) use parse::{keys_max, load};
 
 pub use document::{Document, Entry};
 pub use escape::{EscapeError, decode_name, decode_value, encode_name, encode_value};

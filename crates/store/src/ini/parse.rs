@@ -5,7 +5,7 @@ use std::ops::Range;
 use milieu_diagnostics::Diagnostic;
 use milieu_keys::{Name, NameError};
 
-use super::document::{Body, Document, Kind, KeyLine, NONE, key_of};
+use super::document::{Body, Document, KeyLine, Kind, NONE, key_of};
 use super::escape::{self, EscapeError};
 use super::lines::{Line, Problem, Shape, lines};
 
@@ -18,16 +18,18 @@ const DIAGNOSTICS_MAX: usize = 100;
 /// False as soon as a line cannot be understood or `each` returns false, which
 /// it does for a key that it was given before. [`parse`] tells what is wrong.
 pub(crate) fn load(text: &str, mut each: impl FnMut(&Name, &str, u32) -> bool) -> bool {
-    let mut names = Names::default();
+    let mut names = Names::new();
     for (line, number) in lines(text, start(text)).zip(1..) {
         let accepted = match line.shape {
             Shape::Blank | Shape::Comment => true,
             Shape::Broken(_) => false,
             Shape::Section(range) => names.section(&text[range]).is_ok(),
-            Shape::Key { name, value } => match (names.key(&text[name]), escape::decode_value(&text[value])) {
-                (Ok((name, _)), Ok(value)) => each(&name, &value, number),
-                _ => false,
-            },
+            Shape::Key { name, value } => {
+                match (names.key(&text[name]), escape::decode_value(&text[value])) {
+                    (Ok((name, _)), Ok(value)) => each(&name, &value, number),
+                    _ => false,
+                }
+            }
         };
         if !accepted {
             return false;
@@ -36,9 +38,19 @@ pub(crate) fn load(text: &str, mut each: impl FnMut(&Name, &str, u32) -> bool) -
     true
 }
 
+/// How many keys a text can hold: as many as it has lines, and equals signs.
+pub(crate) fn keys_max(text: &str) -> usize {
+    let count = |wanted: u8| text.bytes().filter(|&byte| byte == wanted).count();
+    count(b'=').min(count(b'\n') + 1)
+}
+
 /// Where the first line begins: after a byte order mark.
 pub(super) fn start(text: &str) -> usize {
-    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+    if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    }
 }
 
 pub(super) fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
@@ -47,56 +59,75 @@ pub(super) fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
         diagnostics: Vec::new(),
         more: 0,
         section: Section::Header(NONE),
-        names: Names::default(),
+        names: Names::new(),
     };
     for line in lines(text, start(text)) {
         parser.line(text, line);
     }
     if parser.more > 0 {
         let message = format!("{} more lines cannot be understood", parser.more);
-        parser.diagnostics.push(Diagnostic::error(message).help("make sure that this is an INI file"));
+        parser
+            .diagnostics
+            .push(Diagnostic::error(message).help("make sure that this is an INI file"));
     }
     (parser.document, parser.diagnostics)
 }
 
 /// Joins names with those of their sections.
-#[derive(Default)]
 struct Names {
-    /// The section's name as other names begin with it: empty at the root.
-    section: String,
+    section: Name,
     /// Kept only to be filled again.
     joined: String,
 }
 
 enum Refused {
     Escape(EscapeError),
-    Name { error: NameError, place: Range<usize> },
+    Name {
+        error: NameError,
+        place: Range<usize>,
+    },
 }
 
 impl Names {
+    fn new() -> Names {
+        Names {
+            section: Name::root(),
+            joined: String::new(),
+        }
+    }
+
     /// Reads the name of a section, to which the keys after it belong.
     fn section(&mut self, written: &str) -> Result<Name, Refused> {
-        self.section.clear();
+        self.section = Name::root();
         let (name, _) = self.key(written)?;
-        if !name.is_root() {
-            self.section.push_str(name.as_str());
-        }
+        self.section.clone_from(&name);
         Ok(name)
     }
 
     /// Reads the name of a key, and tells whether it is written in full.
     fn key(&mut self, written: &str) -> Result<(Name, bool), Refused> {
+        // Most keys are one level that needs no look at its parts.
+        let special = |byte| matches!(byte, b'/' | b'\\' | b'%' | b'.');
+        if !written.bytes().any(special) {
+            return Ok((self.section.join(written), false));
+        }
         let decoded = escape::decode_name(written).map_err(Refused::Escape)?;
         let full = decoded.starts_with('/');
         if full {
-            return Name::parse(&decoded).map(|name| (name, true)).map_err(|error| refused(error, 0, written, &decoded));
+            return Name::parse(&decoded)
+                .map(|name| (name, true))
+                .map_err(|error| refused(error, 0, written, &decoded));
         }
         self.joined.clear();
-        self.joined.push_str(&self.section);
+        if !self.section.is_root() {
+            self.joined.push_str(self.section.as_str());
+        }
         self.joined.push('/');
         let prefix = self.joined.len();
         self.joined.push_str(&decoded);
-        Name::parse(&self.joined).map(|name| (name, false)).map_err(|error| refused(error, prefix, written, &decoded))
+        Name::parse(&self.joined)
+            .map(|name| (name, false))
+            .map_err(|error| refused(error, prefix, written, &decoded))
     }
 }
 
@@ -104,7 +135,11 @@ fn refused(error: NameError, prefix: usize, written: &str, decoded: &str) -> Ref
     // The place can be pointed at where decoding moved nothing.
     let start = error.at.saturating_sub(prefix);
     let end = error.end.saturating_sub(prefix).min(written.len());
-    let place = if decoded == written && start < end { start..end } else { 0..written.len() };
+    let place = if decoded == written && start < end {
+        start..end
+    } else {
+        0..written.len()
+    };
     Refused::Name { error, place }
 }
 
@@ -133,7 +168,10 @@ impl Parser {
             Shape::Blank => Kind::Blank,
             Shape::Comment => Kind::Comment,
             Shape::Broken(problem) => {
-                if matches!(problem, Problem::NoBracket(_) | Problem::NoSection(_) | Problem::AfterBracket(_)) {
+                if matches!(
+                    problem,
+                    Problem::NoBracket(_) | Problem::NoSection(_) | Problem::AfterBracket(_)
+                ) {
                     self.section = Section::Unknown;
                 }
                 self.report(|| describe(text, problem));
@@ -154,7 +192,9 @@ impl Parser {
         };
         let last = self.document.ends.last;
         let length = line.end - start;
-        let id = self.document.link_after(last, Body::Read(line.whole), length, kind);
+        let id = self
+            .document
+            .link_after(last, Body::Read(line.whole), length, kind);
         match self.document.kind(id) {
             Kind::Section(_) => self.section = Section::Header(id),
             Kind::Key(_) => self.enter(id),
@@ -162,7 +202,13 @@ impl Parser {
         }
     }
 
-    fn key(&mut self, text: &str, start: usize, written: Range<usize>, value: Range<usize>) -> Option<KeyLine> {
+    fn key(
+        &mut self,
+        text: &str,
+        start: usize,
+        written: Range<usize>,
+        value: Range<usize>,
+    ) -> Option<KeyLine> {
         let (name, full) = match self.names.key(&text[written.clone()]) {
             Ok(found) => found,
             Err(refused) => {
@@ -182,7 +228,13 @@ impl Parser {
         }
         let written = written.start - start..written.end - start;
         let value = value.start - start..value.end - start;
-        Some(KeyLine { name, written, value, section, full })
+        Some(KeyLine {
+            name,
+            written,
+            value,
+            section,
+            full,
+        })
     }
 
     fn enter(&mut self, id: u32) {
@@ -202,10 +254,13 @@ impl Parser {
         // The line must not be edited as the key's: the first one is.
         self.document.lines[id as usize].kind = Kind::Broken;
         self.report(|| {
-            Diagnostic::error(format!("`{}` has two values", escape::encode_name(name.as_str())))
-                .label(second, "given again here")
-                .label(first, "first given here")
-                .help("keep one of the two lines")
+            Diagnostic::error(format!(
+                "`{}` has two values",
+                escape::encode_name(name.as_str())
+            ))
+            .label(second, "given again here")
+            .label(first, "first given here")
+            .help("keep one of the two lines")
         });
     }
 
@@ -216,7 +271,9 @@ impl Parser {
                 Refused::Name { error, place } => (error.message, place, error.help),
             };
             let place = range.start + place.start..range.start + place.end.min(range.len());
-            Diagnostic::error(message).label(place.into(), "here").help(help)
+            Diagnostic::error(message)
+                .label(place.into(), "here")
+                .help(help)
         });
     }
 

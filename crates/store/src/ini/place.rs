@@ -39,11 +39,21 @@ impl Document {
         let root = name.as_str() == "/";
         let id = if let Some(&sibling) = places.siblings.get(parent).filter(|_| !root) {
             let key = key_of(&self.lines, sibling);
-            let form = if key.full { Form::Full } else { Form::Under(key.section) };
+            let form = if key.full {
+                Form::Full
+            } else {
+                Form::Under(key.section)
+            };
             self.add(name, value, sibling, form, Some(sibling))
         } else if let Some(&section) = places.sections.get(section_name(parent)).filter(|_| !root) {
             let (anchor, model) = self.end_of(section);
-            self.add(name, value, anchor, Form::Under(section), model.or_else(|| self.some_key()))
+            self.add(
+                name,
+                value,
+                anchor,
+                Form::Under(section),
+                model.or_else(|| self.some_key()),
+            )
         } else if root || (places.sections.is_empty() && (parent.is_empty() || !self.is_empty())) {
             // A file of full names stays one. The new key follows the last key,
             // not the last line: comments at the end keep their place.
@@ -70,7 +80,11 @@ impl Document {
         if let Some(mut places) = self.places.take() {
             places.learn(self, id);
             match *self.kind(id) {
-                Kind::Key(KeyLine { section, full: false, .. }) if section != NONE => places.learn(self, section),
+                Kind::Key(KeyLine {
+                    section,
+                    full: false,
+                    ..
+                }) if section != NONE => places.learn(self, section),
                 _ => {}
             }
             self.places = Some(places);
@@ -93,11 +107,19 @@ impl Document {
     /// then the model, or its header with the comment right below.
     fn end_of(&self, section: u32) -> (u32, Option<u32>) {
         let after = self.lines[section as usize].next;
-        let inside = || self.from(after).take_while(|&id| !matches!(self.kind(id), Kind::Section(_)));
-        if let Some(key) = inside().filter(|&id| matches!(self.kind(id), Kind::Key(_))).last() {
+        let inside = || {
+            self.from(after)
+                .take_while(|&id| !matches!(self.kind(id), Kind::Section(_)))
+        };
+        if let Some(key) = inside()
+            .filter(|&id| matches!(self.kind(id), Kind::Key(_)))
+            .last()
+        {
             return (key, Some(key));
         }
-        let comment = inside().take_while(|&id| matches!(self.kind(id), Kind::Comment)).last();
+        let comment = inside()
+            .take_while(|&id| matches!(self.kind(id), Kind::Comment))
+            .last();
         // A comment that touches the next header describes that section.
         let touches = |id: u32| {
             let next = self.lines[id as usize].next;
@@ -121,7 +143,14 @@ impl Document {
         self.link_after(anchor, Body::Written(text), length, Kind::Section(name))
     }
 
-    fn add(&mut self, name: &Name, value: &str, anchor: u32, form: Form, model: Option<u32>) -> u32 {
+    fn add(
+        &mut self,
+        name: &Name,
+        value: &str,
+        anchor: u32,
+        form: Form,
+        model: Option<u32>,
+    ) -> u32 {
         self.close(anchor);
         let Written { mut text, key } = self.write(name, value, &form, model);
         let length = text.len();
@@ -138,8 +167,15 @@ impl Document {
             Some(id) => {
                 let key = key_of(&self.lines, id);
                 let line = self.body(id);
-                let equals = key.written.end + line[key.written.end..].find('=').expect("a key line has an equals sign");
-                (&line[..key.written.start], &line[key.written.end..equals], &line[equals + 1..key.value.start])
+                let equals = key.written.end
+                    + line[key.written.end..]
+                        .find('=')
+                        .expect("a key line has an equals sign");
+                (
+                    &line[..key.written.start],
+                    &line[key.written.end..equals],
+                    &line[equals + 1..key.value.start],
+                )
             }
             None => ("", " ", " "),
         };
@@ -155,7 +191,11 @@ impl Document {
             before.to_owned()
         };
         // The model's value may be empty, with no blank left before it.
-        let after = if after.is_empty() && !before.is_empty() { " " } else { after };
+        let after = if after.is_empty() && !before.is_empty() {
+            " "
+        } else {
+            after
+        };
         let encoded = escape::encode_value(value);
         let text = format!("{indentation}{written}{fill}={after}{encoded}");
         let start = indentation.len();
@@ -163,7 +203,11 @@ impl Document {
             name: name.clone(),
             written: start..start + written.len(),
             value: text.len() - encoded.len()..text.len(),
-            section: if let Form::Under(section) = form { *section } else { NONE },
+            section: if let Form::Under(section) = form {
+                *section
+            } else {
+                NONE
+            },
             full: matches!(form, Form::Full),
         };
         Written { text, key }
