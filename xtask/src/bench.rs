@@ -18,7 +18,7 @@ pub struct Arguments {
     #[arg(value_name = "PART")]
     parts: Vec<String>,
     /// Only these operations.
-    #[arg(short, long = "operation", value_name = "OPERATION")]
+    #[arg(short, long, value_name = "OPERATION", num_args = 1..)]
     operations: Vec<String>,
     /// Print the benchmarks' JSON lines, with the part added to each.
     #[arg(long)]

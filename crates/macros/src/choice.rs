@@ -93,7 +93,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             const KIND: #crate_path::context::Kind = #crate_path::context::Kind::Enum;
             type Input<'a> = Self;
 
-            fn text(input: Self) -> ::std::borrow::Cow<'static, str> {
+            fn text<'a>(input: Self) -> ::std::borrow::Cow<'a, str> {
                 ::std::borrow::Cow::Borrowed(input.as_str())
             }
         }

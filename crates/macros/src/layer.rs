@@ -97,7 +97,7 @@ fn check_id(id: &LitStr) -> syn::Result<()> {
     }
     Err(Error::new(
         id.span(),
-        format!("`%{text}%` is no placeholder: a layer's name has letters, digits and `_`"),
+        format!("`{text}` is no layer's name; use letters, digits and `_`, without percent signs"),
     ))
 }
 

@@ -6,8 +6,12 @@ use milieu_context::{Invalid, KeyError, OpenError, SwitchError};
 use milieu_keys::{NameError, OptionError, options::DeclarationError};
 use milieu_store::StoreError;
 
+use crate::required::Missing;
+
 /// What went wrong. The text names place and remedy.
-#[derive(Debug)]
+///
+/// `Debug` prints the same text as `Display`, so that a program whose `main`
+/// returns the error shows it as a person should read it.
 #[non_exhaustive]
 pub enum Error {
     /// The files, reading or writing them.
@@ -18,6 +22,8 @@ pub enum Error {
     Rules(DeclarationError),
     /// The environment and the keys do not fit.
     Open(OpenError),
+    /// Nobody gives a value to keys that somebody has to give one (`require`).
+    Missing(Vec<Missing>),
     /// A layer was not switched.
     Switch(SwitchError),
     /// A value was refused.
@@ -35,11 +41,32 @@ impl fmt::Display for Error {
             Error::Options(error) => error.fmt(f),
             Error::Rules(error) => error.fmt(f),
             Error::Open(error) => error.fmt(f),
+            Error::Missing(all) => {
+                for (i, missing) in all.iter().enumerate() {
+                    if i > 0 {
+                        writeln!(f)?;
+                    }
+                    missing.fmt(f)?;
+                }
+                Ok(())
+            }
             Error::Switch(error) => error.fmt(f),
             Error::Invalid(error) => error.fmt(f),
             Error::Key(error) => error.fmt(f),
             Error::Name(error) => error.fmt(f),
         }
+    }
+}
+
+/// As `Display`. A text of several lines begins on a line of its own, since
+/// `main` has printed `Error: ` before it.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.to_string();
+        if text.contains('\n') {
+            f.write_str("\n")?;
+        }
+        f.write_str(&text)
     }
 }
 

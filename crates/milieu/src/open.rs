@@ -1,27 +1,44 @@
 //! Opening: from files, options and variables to a coordinator.
 
 use std::{
+    any::TypeId,
+    collections::HashSet,
     ffi::OsString,
-    sync::{Mutex, MutexGuard, PoisonError},
+    fmt,
+    sync::{Mutex, PoisonError},
 };
 
-use milieu_context::{Context, ContextOptions, Coordinator, Environment, OpenError, Policy};
+use milieu_context::{Context, ContextOptions, Coordinator, Environment, Policy, Threads};
 use milieu_keys::{
-    KeySet, Options, Parsed,
+    KeySet, Namespace, Options, Parsed,
     options::{DeclarationError, Program},
 };
 use milieu_store::{Locations, Place, Store};
 
-use crate::Error;
+use crate::{Error, required::missing};
 
 /// A program's surroundings: the coordinator of its contexts, and the files
 /// behind its key set.
 pub struct Milieu {
     coordinator: Coordinator,
-    store: Mutex<Store>,
+    /// The user's files, the first of which wins.
+    pub(crate) files: Vec<Place>,
+    /// The user's keys as this program has read or written them last.
+    pub(crate) known: Mutex<KeySet>,
+    /// Environments of which every required key has a value.
+    complete: Mutex<HashSet<TypeId>>,
+}
+
+impl fmt::Debug for Milieu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Milieu")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How a program is to start.
+#[derive(Debug)]
 pub enum Start {
     /// To run.
     Run(Box<Milieu>),
@@ -31,7 +48,8 @@ pub enum Start {
 
 impl Milieu {
     /// Opens the settings of an application: the user's file, then those of
-    /// the system (see [`Locations`]).
+    /// the system (see [`Locations`]). The command line and variables are read
+    /// by [`builder`](Milieu::builder), which is told what they mean.
     ///
     /// # Errors
     ///
@@ -58,10 +76,11 @@ impl Milieu {
     ///
     /// # Errors
     ///
-    /// Fails where the settings break the rules of the environment; every
-    /// offending key is named with its place.
-    pub fn context<E: Environment>(&self) -> Result<Context<E>, OpenError> {
-        self.coordinator.context()
+    /// Fails where the settings break the rules of the environment, or do not
+    /// give a value that it requires; every offending key is named, with its
+    /// place and the way out.
+    pub fn context<E: Environment>(&self) -> Result<Context<E>, Error> {
+        self.context_with::<E, Threads>(ContextOptions::new())
     }
 
     /// A context with a policy, a role, or both.
@@ -72,18 +91,24 @@ impl Milieu {
     pub fn context_with<E: Environment, P: Policy>(
         &self,
         options: ContextOptions,
-    ) -> Result<Context<E, P>, OpenError> {
-        self.coordinator.context_with(options)
+    ) -> Result<Context<E, P>, Error> {
+        let cx = self.coordinator.context_with(options)?;
+        let complete = || self.complete.lock().unwrap_or_else(PoisonError::into_inner);
+        if !complete().contains(&TypeId::of::<E>()) {
+            let file = self.files.first().map(|file| file.path.display().to_string());
+            let missing = missing::<E>(&self.coordinator, file.as_deref());
+            if !missing.is_empty() {
+                return Err(Error::Missing(missing));
+            }
+            complete().insert(TypeId::of::<E>());
+        }
+        Ok(cx)
     }
 
     /// What all contexts share: actions, and the lock of the key set.
     #[must_use]
     pub fn coordinator(&self) -> &Coordinator {
         &self.coordinator
-    }
-
-    pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,11 +178,17 @@ impl Builder {
                 Store::open(&self.app, &locations)?
             }
         };
-        let mut keys = store.keys().clone();
+        let of_user = |place: &&Place| place.namespace == Namespace::User;
+        let files = store.places().filter(of_user).cloned().collect();
+        let mut keys = store.into_keys();
         keys.merge(given);
+        let coordinator = Coordinator::with_keys(&keys);
+        keys.retain(|key| key.namespace() == Namespace::User);
         Ok(Start::Run(Box::new(Milieu {
-            coordinator: Coordinator::with_keys(&keys),
-            store: Mutex::new(store),
+            coordinator,
+            files,
+            known: Mutex::new(keys),
+            complete: Mutex::default(),
         })))
     }
 }

@@ -29,7 +29,8 @@ pub struct Environment {
     pub root: Branch,
     /// All contextual values of the environment.
     pub values: Vec<Value>,
-    /// Keys that the target has no place for: arrays, where it cannot hold them.
+    /// Keys that stand for any number of keys, where the target names values by
+    /// identifiers: they have none.
     pub unplaced: Vec<Value>,
     /// Declared layers in the order of declaration, then those that only
     /// placeholders name, in the order of their first use.

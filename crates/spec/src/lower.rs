@@ -29,6 +29,7 @@ pub(crate) fn lower(
         capabilities,
         diagnostics: Vec::new(),
         branches: HashSet::new(),
+        branches_of_arrays: HashSet::new(),
         entries: Vec::new(),
         values: Vec::new(),
         unplaced: Vec::new(),
@@ -66,6 +67,8 @@ struct Lowering {
     diagnostics: Vec<Diagnostic>,
     /// Levels that other keys stand below.
     branches: HashSet<Vec<String>>,
+    /// Levels that keys without a place stand below.
+    branches_of_arrays: HashSet<Vec<String>>,
     /// What the command line and variables set.
     entries: Vec<Entry>,
     values: Vec<Value>,
@@ -102,10 +105,14 @@ impl Lowering {
             .iter()
             .filter_map(|(key, levels)| Some((*key, levels.strip_prefix(root)?.to_vec())))
             .collect();
-        for (_, levels) in &keys {
-            for length in 0..levels.len() {
-                self.branches.insert(levels[..length].to_vec());
-            }
+        for (key, levels) in &keys {
+            let has_no_place = self.capabilities.identifiers && is_array(key.pattern.as_str());
+            let branches = if has_no_place {
+                &mut self.branches_of_arrays
+            } else {
+                &mut self.branches
+            };
+            branches.extend((0..levels.len()).map(|length| levels[..length].to_vec()));
         }
         if !root.is_empty() && !keys.iter().any(|(_, levels)| !levels.is_empty()) {
             let tops: Vec<_> = unique(every.iter().filter_map(|(_, levels)| levels.first()))
@@ -142,15 +149,21 @@ impl Lowering {
 
     fn key(&mut self, key: &KeySpec, levels: &[String]) {
         let is_branch = self.branches.contains(levels);
-        if is_branch && key.only_describes() {
-            self.describe(key, levels);
-            return;
+        if key.only_describes() {
+            if is_branch {
+                self.describe(key, levels);
+            }
+            if is_branch || self.branches_of_arrays.contains(levels) {
+                return;
+            }
         }
         let Some(mut value) = self.value(key) else {
             return;
         };
-        if is_array(&value.pattern) && !self.capabilities.arrays {
-            self.diagnostics.push(array_has_no_field(&value));
+        if is_array(&value.pattern) && self.capabilities.identifiers {
+            if !self.capabilities.arrays {
+                self.diagnostics.push(array_has_no_field(&value));
+            }
             self.unplaced.push(value);
             return;
         }

@@ -33,10 +33,17 @@ impl Writer {
         self.indent();
     }
 
-    /// A line that closes a block.
+    /// A line that closes a block; on the line that opened it, if there is
+    /// nothing between.
     pub(crate) fn close(&mut self, line: impl AsRef<str>) {
         self.depth -= 1;
-        self.line(line);
+        if self.text.ends_with("{\n") || self.text.ends_with("[\n") {
+            self.text.pop();
+            self.text.push_str(line.as_ref());
+            self.text.push('\n');
+        } else {
+            self.line(line);
+        }
     }
 
     /// Goes one level deeper.

@@ -86,7 +86,10 @@ pub struct NoStart {
 
 impl NoStart {
     fn new(place: impl Into<String>, reason: impl Into<String>) -> NoStart {
-        NoStart { place: place.into(), reason: reason.into() }
+        NoStart {
+            place: place.into(),
+            reason: reason.into(),
+        }
     }
 }
 
@@ -141,26 +144,45 @@ impl Drop for Running {
 /// system lacks threads or descriptors.
 pub fn start(configuration: Configuration) -> Result<Running, NoStart> {
     let recording = recording(&configuration)?;
-    let start = configuration.start.unwrap_or_else(|| this_time_of(&recording));
+    let start = configuration
+        .start
+        .unwrap_or_else(|| this_time_of(&recording));
     let input = TamperInput {
         profile: configuration.profile.clone(),
         place: configuration.input.as_ref().map(ToString::to_string),
         failure: None,
     };
-    let station = Arc::new(Station::new(recording, start, configuration.speed, configuration.airport, input));
+    let station = Arc::new(Station::new(
+        recording,
+        start,
+        configuration.speed,
+        configuration.airport,
+        input,
+    ));
     let (ended, ending) = watch::channel(false);
     let (listening, address) = serve(&configuration, Arc::clone(&station), ending)?;
-    let mut running = Running { address, ended, wake: None, sensors: None, threads: vec![listening] };
+    let mut running = Running {
+        address,
+        ended,
+        wake: None,
+        sensors: None,
+        threads: vec![listening],
+    };
 
     let (stop, stopped) = channel();
     running.sensors = Some(stop);
     let sampled = Arc::clone(&station);
     let (root, interval) = (configuration.root.clone(), configuration.interval);
-    running.threads.push(spawn("sensors", move || sense(&sampled, sensors::Sampler::new(root), interval, &stopped))?);
+    running.threads.push(spawn("sensors", move || {
+        sense(&sampled, sensors::Sampler::new(root), interval, &stopped)
+    })?);
 
     if let Some(input) = &configuration.input {
         let mut watch = tamper::Watch::new(input).map_err(|error| {
-            NoStart::new(input.to_string(), format!("it cannot be watched: {error}; free some descriptors"))
+            NoStart::new(
+                input.to_string(),
+                format!("it cannot be watched: {error}; free some descriptors"),
+            )
         })?;
         running.wake = Some(watch.wake());
         running.threads.push(spawn("tamper", move || {
@@ -174,32 +196,57 @@ pub fn start(configuration: Configuration) -> Result<Running, NoStart> {
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, NoStart> {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    thread.map_err(|error| NoStart::new(format!("thread {name}"), format!("the system starts no more: {error}")))
+    thread.map_err(|error| {
+        NoStart::new(
+            format!("thread {name}"),
+            format!("the system starts no more: {error}"),
+        )
+    })
 }
 
 fn recording(configuration: &Configuration) -> Result<Recording, NoStart> {
     let no = |error: replay::NoRecording| NoStart::new(error.file, error.reason);
     let Some(file) = &configuration.recording else {
-        return Recording::parse("data/weather-2013.csv", include_str!("../data/weather-2013.csv")).map_err(no);
+        return Recording::parse(
+            "data/weather-2013.csv",
+            include_str!("../data/weather-2013.csv"),
+        )
+        .map_err(no);
     };
     let place = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| NoStart::new(place.clone(), format!("it cannot be read: {error}; name a UTF-8 text file")))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        NoStart::new(
+            place.clone(),
+            format!("it cannot be read: {error}; name a UTF-8 text file"),
+        )
+    })?;
     Recording::parse(&place, &text).map_err(no)
 }
 
 /// The time of the recording's year that corresponds to now.
 fn this_time_of(recording: &Recording) -> Time {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs() as i64);
     let now = Time(now).civil();
     let year = recording.first().civil().year;
     // 29 February has no counterpart in other years.
-    let day = if (now.month, now.day) == (2, 29) { 28 } else { now.day };
-    Time::from_civil(year, now.month, day, now.hour, now.minute, now.second).unwrap_or_else(|| recording.first())
+    let day = if (now.month, now.day) == (2, 29) {
+        28
+    } else {
+        now.day
+    };
+    Time::from_civil(year, now.month, day, now.hour, now.minute, now.second)
+        .unwrap_or_else(|| recording.first())
 }
 
 /// Reads the sensors until `stopped` is hung up.
-fn sense(station: &Station, mut sampler: sensors::Sampler, interval: Duration, stopped: &Receiver<()>) {
+fn sense(
+    station: &Station,
+    mut sampler: sensors::Sampler,
+    interval: Duration,
+    stopped: &Receiver<()>,
+) {
     let began = Instant::now();
     loop {
         station.sensed(sampler.sample(began.elapsed()));
@@ -217,16 +264,34 @@ fn serve(
 ) -> Result<(JoinHandle<()>, SocketAddr), NoStart> {
     let wanted = SocketAddr::new(configuration.address, configuration.port);
     let no = |error: std::io::Error| {
-        NoStart::new(format!("address {wanted}"), format!("cannot listen: {error}; choose another with --address or --port (0 takes any free port)"))
+        NoStart::new(
+            format!("address {wanted}"),
+            format!(
+                "cannot listen: {error}; choose another with --address or --port (0 takes any free port)"
+            ),
+        )
     };
+    let listener = std::net::TcpListener::bind(wanted).map_err(no)?;
+    listener.set_nonblocking(true).map_err(no)?;
+    let address = listener.local_addr().map_err(no)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("web")
         .enable_all()
         .build()
-        .map_err(|error| NoStart::new("web server", format!("the system starts no more threads: {error}")))?;
-    let listener = runtime.block_on(tokio::net::TcpListener::bind(wanted)).map_err(no)?;
-    let address = listener.local_addr().map_err(no)?;
-    let limits = web::serve::Limits { connections: configuration.connections, patience: configuration.patience };
+        .map_err(|error| {
+            NoStart::new(
+                "web server",
+                format!("the system starts no more threads: {error}"),
+            )
+        })?;
+    let listener = {
+        let _within = runtime.enter();
+        tokio::net::TcpListener::from_std(listener).map_err(no)?
+    };
+    let limits = web::serve::Limits {
+        connections: configuration.connections,
+        patience: configuration.patience,
+    };
     let app = web::App {
         station,
         streams: Arc::new(Semaphore::new(configuration.connections / 2)),
@@ -234,6 +299,8 @@ fn serve(
         loopback: address.ip().is_loopback(),
         patience: configuration.patience,
     };
-    let thread = spawn("serve", move || runtime.block_on(web::serve::serve(listener, web::router(app), limits, ended)))?;
+    let thread = spawn("serve", move || {
+        runtime.block_on(web::serve::serve(listener, web::router(app), limits, ended))
+    })?;
     Ok((thread, address))
 }

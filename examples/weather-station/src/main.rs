@@ -16,22 +16,31 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut configuration = Configuration::default();
     for argument in std::env::args().skip(1) {
-        let (option, value) = argument.split_once('=').ok_or("options are written --option=value")?;
+        let (option, value) = argument
+            .split_once('=')
+            .ok_or("options are written --option=value")?;
         match option {
             "--port" => configuration.port = value.parse()?,
             "--speed" => configuration.speed = value.parse()?,
             "--start" => configuration.start = weather_station::time::Time::parse(value),
             "--root" => configuration.root = value.into(),
-            "--tamper" => configuration.input = Some(weather_station::tamper::Input::File(value.into())),
+            "--tamper" => {
+                configuration.input = Some(weather_station::tamper::Input::File(value.into()))
+            }
             _ => return Err(format!("there is no option {option}").into()),
         }
     }
     let mut station = start(configuration)?;
     println!("http://{}/", station.address());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (mut terminate, mut interrupt) = (
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        );
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}

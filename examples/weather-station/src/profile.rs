@@ -34,23 +34,40 @@ impl std::error::Error for NoProfile {}
 /// # Errors
 /// If the file is there and holds no identifier.
 pub fn identifier(file: &Path) -> Result<Option<String>, NoProfile> {
-    let no = |reason: String| NoProfile { file: file.to_owned(), reason };
+    let no = |reason: String| NoProfile {
+        file: file.to_owned(),
+        reason,
+    };
     let mut bytes = Vec::new();
     match File::open(file).and_then(|f| f.take(LENGTH_MAX as u64 + 1).read_to_end(&mut bytes)) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(no(format!("it cannot be read: {error}; name a file that this user may read"))),
+        Err(error) => {
+            return Err(no(format!(
+                "it cannot be read: {error}; name a file that this user may read"
+            )));
+        }
     }
-    let line = bytes.split(|b| matches!(b, 0 | b'\n')).next().unwrap_or_default().trim_ascii();
+    let line = bytes
+        .split(|b| matches!(b, 0 | b'\n'))
+        .next()
+        .unwrap_or_default()
+        .trim_ascii();
     if line.is_empty() {
-        return Err(no("it holds no identifier; write one into its first line".to_owned()));
+        return Err(no(
+            "it holds no identifier; write one into its first line".to_owned()
+        ));
     }
     if line.len() > LENGTH_MAX {
-        return Err(no(format!("its first line is longer than {LENGTH_MAX} bytes; write a shorter identifier")));
+        return Err(no(format!(
+            "its first line is longer than {LENGTH_MAX} bytes; write a shorter identifier"
+        )));
     }
     match std::str::from_utf8(line) {
         Ok(text) if !text.chars().any(char::is_control) => Ok(Some(text.to_owned())),
-        _ => Err(no("its first line is not UTF-8 text; write an identifier such as `pi`".to_owned())),
+        _ => Err(no(
+            "its first line is not UTF-8 text; write an identifier such as `pi`".to_owned(),
+        )),
     }
 }
 
@@ -68,7 +85,10 @@ mod tests {
     #[test]
     fn identifiers_from_text_device_tree_and_eeprom() {
         assert_eq!(of(b"elitebook\n"), Ok(Some("elitebook".to_owned())));
-        assert_eq!(of(b"Raspberry Pi Model B Rev 2\0"), Ok(Some("Raspberry Pi Model B Rev 2".to_owned())));
+        assert_eq!(
+            of(b"Raspberry Pi Model B Rev 2\0"),
+            Ok(Some("Raspberry Pi Model B Rev 2".to_owned()))
+        );
         assert_eq!(of(b"pi\0\xff\xff\xff\xff"), Ok(Some("pi".to_owned())));
         assert_eq!(identifier(Path::new("/nowhere/at/all")), Ok(None));
     }
@@ -76,9 +96,21 @@ mod tests {
     #[test]
     fn what_is_no_identifier_is_refused() {
         assert!(of(b"").unwrap_err().starts_with("it holds no identifier"));
-        assert!(of(b"\xff\xfe\n").unwrap_err().starts_with("its first line is not UTF-8"));
-        assert!(of(b"a\x1b[2Jb\n").unwrap_err().starts_with("its first line is not UTF-8"));
-        assert!(of(&[b'a'; 200]).unwrap_err().starts_with("its first line is longer"));
+        assert!(
+            of(b"\xff\xfe\n")
+                .unwrap_err()
+                .starts_with("its first line is not UTF-8")
+        );
+        assert!(
+            of(b"a\x1b[2Jb\n")
+                .unwrap_err()
+                .starts_with("its first line is not UTF-8")
+        );
+        assert!(
+            of(&[b'a'; 200])
+                .unwrap_err()
+                .starts_with("its first line is longer")
+        );
         assert!(identifier(Path::new("/proc")).is_err());
     }
 }

@@ -49,7 +49,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Station {
-    pub(crate) fn new(recording: Recording, start: Time, speed: u32, airport: Airport, input: TamperInput) -> Station {
+    pub(crate) fn new(
+        recording: Recording,
+        start: Time,
+        speed: u32,
+        airport: Airport,
+        input: TamperInput,
+    ) -> Station {
         let began = Instant::now();
         let clock = Clock::new(&recording, start, began.elapsed(), speed);
         Station {
@@ -68,7 +74,8 @@ impl Station {
 
     /// Tells every open page to look again.
     fn tell(&self) {
-        self.news.send_modify(|count| *count = count.wrapping_add(1));
+        self.news
+            .send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// A receiver that changes whenever something else has.
@@ -84,8 +91,14 @@ impl Station {
         hours: usize,
         draw: impl FnOnce(&View<'_>) -> R,
     ) -> R {
-        let choice = locked(&self.choices).get(session).copied().unwrap_or_default();
-        let language = choice.language.or_else(|| Language::accepted(accepted)).unwrap_or(Language::En);
+        let choice = locked(&self.choices)
+            .get(session)
+            .copied()
+            .unwrap_or_default();
+        let language = choice
+            .language
+            .or_else(|| Language::accepted(accepted))
+            .unwrap_or(Language::En);
         let machine = Arc::clone(&self.machine.borrow());
         let input = locked(&self.input).clone();
         let (now, progress, speed) = {
@@ -108,12 +121,18 @@ impl Station {
     }
 
     pub(crate) fn choose_language(&self, session: &SessionId, language: Language) {
-        locked(&self.choices).entry(session.clone()).or_default().language = Some(language);
+        locked(&self.choices)
+            .entry(session.clone())
+            .or_default()
+            .language = Some(language);
         self.tell();
     }
 
     pub(crate) fn choose_airport(&self, session: &SessionId, airport: Airport) {
-        locked(&self.choices).entry(session.clone()).or_default().airport = Some(airport);
+        locked(&self.choices)
+            .entry(session.clone())
+            .or_default()
+            .airport = Some(airport);
         self.tell();
     }
 
@@ -154,8 +173,17 @@ impl Station {
     pub(crate) fn health(&self) -> Health {
         let (clock, elapsed) = (locked(&self.clock), self.began.elapsed());
         let input = locked(&self.input);
-        let said = input.failure.as_ref().map(ToString::to_string).or_else(|| input.place.clone());
-        Health { time: clock.now(elapsed), speed: clock.speed(), tamper: *self.tamper.borrow(), input: said }
+        let said = input
+            .failure
+            .as_ref()
+            .map(ToString::to_string)
+            .or_else(|| input.place.clone());
+        Health {
+            time: clock.now(elapsed),
+            speed: clock.speed(),
+            tamper: *self.tamper.borrow(),
+            input: said,
+        }
     }
 }
 
@@ -165,7 +193,8 @@ pub(crate) fn data(view: &View<'_>) -> Value {
     let mut observation = json!(null);
     let mut implausible = Vec::new();
     if let Some(current) = current {
-        observation = json!({ "time": current.observation.time.to_string(), "fresh": current.is_fresh() });
+        observation =
+            json!({ "time": current.observation.time.to_string(), "fresh": current.is_fresh() });
         for quantity in Quantity::ALL {
             let reading = current.observation.get(quantity);
             observation[quantity.column()] = json!(reading.reported());

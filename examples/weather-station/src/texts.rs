@@ -23,7 +23,13 @@ pub enum Language {
 
 impl Language {
     /// All of them, in the order of the menu.
-    pub const ALL: [Language; 5] = [Language::En, Language::De, Language::Fr, Language::Es, Language::Ar];
+    pub const ALL: [Language; 5] = [
+        Language::En,
+        Language::De,
+        Language::Fr,
+        Language::Es,
+        Language::Ar,
+    ];
 
     /// Two letters.
     #[must_use]
@@ -52,7 +58,9 @@ impl Language {
     /// The language of a code.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Language> {
-        Language::ALL.into_iter().find(|language| language.code() == code)
+        Language::ALL
+            .into_iter()
+            .find(|language| language.code() == code)
     }
 
     /// The language that suits a browser's `Accept-Language` best:
@@ -62,8 +70,15 @@ impl Language {
         let mut best: Option<(f32, Language)> = None;
         for wish in header.split(',').take(32) {
             let (tag, parameters) = wish.split_once(';').unwrap_or((wish, ""));
-            let primary = tag.trim().split('-').next().unwrap_or("").to_ascii_lowercase();
-            let Some(language) = Language::from_code(&primary) else { continue };
+            let primary = tag
+                .trim()
+                .split('-')
+                .next()
+                .unwrap_or("")
+                .to_ascii_lowercase();
+            let Some(language) = Language::from_code(&primary) else {
+                continue;
+            };
             let quality = match parameters.trim().strip_prefix("q=") {
                 Some(q) => q.trim().parse().unwrap_or(0.0),
                 None => 1.0,
@@ -139,7 +154,9 @@ fn defaults(specification: &'static str) -> BTreeMap<&'static str, &'static str>
     let mut found = BTreeMap::new();
     for line in specification.lines() {
         if let Some(section) = line.strip_prefix('[') {
-            name = section.strip_prefix("/sw/pi/%language%/text/").and_then(|s| s.strip_suffix(']'));
+            name = section
+                .strip_prefix("/sw/pi/%language%/text/")
+                .and_then(|s| s.strip_suffix(']'));
         } else if let (Some(name), Some(text)) = (name, line.strip_prefix("default=")) {
             found.insert(name, text);
         }
@@ -150,7 +167,10 @@ fn defaults(specification: &'static str) -> BTreeMap<&'static str, &'static str>
 /// The values of a file with one section.
 fn values(file: &'static str) -> BTreeMap<&'static str, &'static str> {
     let lines = file.lines().filter(|line| !line.starts_with(['#', '[']));
-    lines.filter_map(|line| line.split_once('=')).map(|(name, text)| (name.trim(), text.trim())).collect()
+    lines
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, text)| (name.trim(), text.trim()))
+        .collect()
 }
 
 /// Puts values into the places of a text: `{value}` for the name `value`.
@@ -163,7 +183,10 @@ pub fn fill(text: &str, values: &[(&str, &str)]) -> String {
         filled.push_str(before);
         let value = place.find('}').and_then(|close| {
             let name = &place[1..close];
-            values.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value, close))
+            values
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, value)| (*value, close))
         });
         rest = match value {
             Some((value, close)) => {
@@ -186,8 +209,11 @@ mod tests {
 
     /// The places of a text, sorted.
     fn places(text: &str) -> Vec<&str> {
-        let mut places: Vec<&str> =
-            text.split('{').skip(1).map(|rest| rest.split_once('}').expect("a place ends").0).collect();
+        let mut places: Vec<&str> = text
+            .split('{')
+            .skip(1)
+            .map(|rest| rest.split_once('}').expect("a place ends").0)
+            .collect();
         places.sort_unstable();
         places
     }
@@ -198,9 +224,16 @@ mod tests {
         for language in Language::ALL {
             let texts = Texts::of(language);
             for ((name, text), (_, model)) in texts.all().into_iter().zip(english.all()) {
-                assert!(!text.is_empty() || name == "digits", "{name} is missing in {language:?}");
+                assert!(
+                    !text.is_empty() || name == "digits",
+                    "{name} is missing in {language:?}"
+                );
                 assert_eq!(places(text), places(model), "{name} in {language:?}");
-                assert_eq!(text.split('|').count(), model.split('|').count(), "{name} in {language:?}");
+                assert_eq!(
+                    text.split('|').count(),
+                    model.split('|').count(),
+                    "{name} in {language:?}"
+                );
             }
             assert_eq!(texts.name, language.name());
         }
@@ -208,8 +241,17 @@ mod tests {
 
     #[test]
     fn no_file_has_a_text_that_the_page_does_not() {
-        let known: Vec<&str> = Texts::of(Language::En).all().into_iter().map(|(name, _)| name).collect();
-        for file in [include_str!("../texts/de.ini"), include_str!("../texts/fr.ini"), include_str!("../texts/es.ini"), include_str!("../texts/ar.ini")] {
+        let known: Vec<&str> = Texts::of(Language::En)
+            .all()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        for file in [
+            include_str!("../texts/de.ini"),
+            include_str!("../texts/fr.ini"),
+            include_str!("../texts/es.ini"),
+            include_str!("../texts/ar.ini"),
+        ] {
             for name in values(file).keys() {
                 assert!(known.contains(name), "{name}");
             }
@@ -221,13 +263,22 @@ mod tests {
 
     #[test]
     fn places_are_filled_and_other_braces_stay() {
-        assert_eq!(fill("{a} of {b}{c}, {", &[("a", "1"), ("b", "{a}")]), "1 of {a}{c}, {");
+        assert_eq!(
+            fill("{a} of {b}{c}, {", &[("a", "1"), ("b", "{a}")]),
+            "1 of {a}{c}, {"
+        );
     }
 
     #[test]
     fn a_browsers_wish_is_heard() {
-        assert_eq!(Language::accepted("de-AT,de;q=0.9,en;q=0.8"), Some(Language::De));
-        assert_eq!(Language::accepted("it, en;q=0.5, fr;q=0.7"), Some(Language::Fr));
+        assert_eq!(
+            Language::accepted("de-AT,de;q=0.9,en;q=0.8"),
+            Some(Language::De)
+        );
+        assert_eq!(
+            Language::accepted("it, en;q=0.5, fr;q=0.7"),
+            Some(Language::Fr)
+        );
         assert_eq!(Language::accepted("ar;q=0, *"), None);
         assert_eq!(Language::accepted("\u{e9};;q=,,;"), None);
     }

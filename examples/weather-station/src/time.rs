@@ -38,7 +38,14 @@ pub struct Civil {
 impl Time {
     /// The time of a date in UTC; `None` if there is no such date.
     #[must_use]
-    pub fn from_civil(year: i64, month: u32, day: u32, hour: u32, minute: u32, second: u32) -> Option<Time> {
+    pub fn from_civil(
+        year: i64,
+        month: u32,
+        day: u32,
+        hour: u32,
+        minute: u32,
+        second: u32,
+    ) -> Option<Time> {
         if !(1..=12).contains(&month)
             || day == 0
             || day > days_of_month(year, month)
@@ -49,7 +56,9 @@ impl Time {
             return None;
         }
         let days = days_from_civil(year, month, day);
-        Some(Time(days * DAY + i64::from(hour) * HOUR + i64::from(minute) * 60 + i64::from(second)))
+        Some(Time(
+            days * DAY + i64::from(hour) * HOUR + i64::from(minute) * 60 + i64::from(second),
+        ))
     }
 
     /// Reads `2013-05-08T14:00:00Z`; seconds and the `Z` may be left out, as
@@ -100,7 +109,11 @@ impl Time {
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let c = self.civil();
-        write!(f, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", c.year, c.month, c.day, c.hour, c.minute, c.second)
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+            c.year, c.month, c.day, c.hour, c.minute, c.second
+        )
     }
 }
 
@@ -155,7 +168,8 @@ fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month = (5 * day_of_year + 2) / 153;
     let day = (day_of_year - (153 * month + 2) / 5 + 1) as u32;
@@ -169,16 +183,40 @@ mod tests {
 
     #[test]
     fn dates_go_out_as_they_came_in() {
-        for text in ["1970-01-01T00:00:00Z", "2013-12-30T23:00:00Z", "2000-02-29T12:34:56Z", "1969-12-31T23:59:59Z"] {
-            assert_eq!(Time::parse(text).map(|t| t.to_string()).as_deref(), Some(text));
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "2013-12-30T23:00:00Z",
+            "2000-02-29T12:34:56Z",
+            "1969-12-31T23:59:59Z",
+        ] {
+            assert_eq!(
+                Time::parse(text).map(|t| t.to_string()).as_deref(),
+                Some(text)
+            );
         }
-        assert_eq!(Time::parse("2013-05-08T14:30"), Time::parse("2013-05-08T14:30:00Z"));
-        assert_eq!(Time::parse("2013-05-08"), Time::parse("2013-05-08T00:00:00Z"));
+        assert_eq!(
+            Time::parse("2013-05-08T14:30"),
+            Time::parse("2013-05-08T14:30:00Z")
+        );
+        assert_eq!(
+            Time::parse("2013-05-08"),
+            Time::parse("2013-05-08T00:00:00Z")
+        );
     }
 
     #[test]
     fn what_is_no_date_is_refused() {
-        for text in ["", "2013", "2013-02-29", "2013-13-01", "2013-05-08T24:00", "2013-05-08T1:60", "+013-05-08", "2013-05-08T00:00:00+01", "99999-01-01"] {
+        for text in [
+            "",
+            "2013",
+            "2013-02-29",
+            "2013-13-01",
+            "2013-05-08T24:00",
+            "2013-05-08T1:60",
+            "+013-05-08",
+            "2013-05-08T00:00:00+01",
+            "99999-01-01",
+        ] {
             assert_eq!(Time::parse(text), None, "{text}");
         }
     }
@@ -195,9 +233,21 @@ mod tests {
     #[test]
     fn new_york_keeps_summer_time() {
         let hour = |text: &str| new_york(Time::parse(text).unwrap());
-        assert_eq!((hour("2013-03-10T06:59").0.hour, hour("2013-03-10T06:59").1), (1, false));
-        assert_eq!((hour("2013-03-10T07:00").0.hour, hour("2013-03-10T07:00").1), (3, true));
-        assert_eq!((hour("2013-11-03T05:59").0.hour, hour("2013-11-03T05:59").1), (1, true));
-        assert_eq!((hour("2013-11-03T06:00").0.hour, hour("2013-11-03T06:00").1), (1, false));
+        assert_eq!(
+            (hour("2013-03-10T06:59").0.hour, hour("2013-03-10T06:59").1),
+            (1, false)
+        );
+        assert_eq!(
+            (hour("2013-03-10T07:00").0.hour, hour("2013-03-10T07:00").1),
+            (3, true)
+        );
+        assert_eq!(
+            (hour("2013-11-03T05:59").0.hour, hour("2013-11-03T05:59").1),
+            (1, true)
+        );
+        assert_eq!(
+            (hour("2013-11-03T06:00").0.hour, hour("2013-11-03T06:00").1),
+            (1, false)
+        );
     }
 }

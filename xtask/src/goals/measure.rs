@@ -3,7 +3,8 @@
 //! A command prints one JSON object a line: `{"name": "read", "value": 1.0}`.
 //! Every further number of the object is a value of its own, `read.ratio`. A
 //! last line that is an object without a name, or a bare number, is `value`.
-//! Other lines are passed over.
+//! Other lines are passed over. Where a command says `{names}`, the names that
+//! its goals use stand there, so that nothing is measured in vain.
 
 use std::collections::BTreeMap;
 
@@ -29,16 +30,29 @@ impl Result {
 
 /// Measures the goals in the order of the file; each distinct command runs once.
 pub fn all(goals: Vec<Goal>) -> Vec<Result> {
+    let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for goal in &goals {
+        let names = used.entry(goal.command.clone()).or_default();
+        for name in expression::names(&goal.value).unwrap_or_default() {
+            let operation = name.split('.').next().unwrap_or(&name).to_owned();
+            if !names.contains(&operation) {
+                names.push(operation);
+            }
+        }
+    }
     let mut measured: BTreeMap<String, std::result::Result<Values, String>> = BTreeMap::new();
     goals
         .into_iter()
         .map(|goal| {
+            let command = goal
+                .command
+                .replace("{names}", &used[&goal.command].join(" "));
             let values = measured
                 .entry(goal.command.clone())
-                .or_insert_with(|| run(&goal.command));
+                .or_insert_with(|| run(&command));
             let value = match values {
                 Ok(values) => expression::evaluate(&goal.value, values)
-                    .map_err(|why| format!("{why} by `{}`", goal.command)),
+                    .map_err(|why| format!("{why} by `{command}`")),
                 Err(why) => Err(why.clone()),
             };
             Result { goal, value }
@@ -145,5 +159,20 @@ mod tests {
         let results = all(vec![goal(&command, "value"), goal(&command, "value / 2")]);
         assert!(results.iter().all(Result::holds));
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\n");
+    }
+
+    #[test]
+    fn a_command_is_told_which_names_its_goals_use() {
+        let command = r#"for name in {names}; do echo "{\"name\":\"$name\",\"value\":1}"; done"#;
+        let results = all(vec![
+            goal(command, "read / plain-read"),
+            goal(command, "read + sync.ratio"),
+        ]);
+        assert!(results[0].holds());
+        let complaint = results[1].value.as_ref().unwrap_err();
+        assert!(
+            complaint.contains("in read plain-read sync;"),
+            "{complaint}"
+        );
     }
 }

@@ -15,8 +15,6 @@ pub(super) struct Entry {
     pub(super) name_span: Span,
     pub(super) text: String,
     pub(super) text_span: Span,
-    /// Written as `meta("…" = "…")`, where any name goes.
-    pub(super) is_free: bool,
 }
 
 /// `#[key("/sw/pi/%session%/language", default = "en", readonly)]`
@@ -53,7 +51,7 @@ impl Key {
             parenthesized!(content in input);
             while !content.is_empty() {
                 let name: LitStr = content.parse()?;
-                self.values(name.value(), name.span(), true, &content)?;
+                self.values(name.value(), name.span(), &content)?;
                 if !content.is_empty() {
                     content.parse::<Token![,]>()?;
                 }
@@ -68,7 +66,7 @@ impl Key {
             name.push('/');
             name.push_str(&level.unraw().to_string());
         }
-        self.values(name, span, false, input)
+        self.values(name, span, input)
     }
 
     /// What follows a name: nothing, `= literal`, or `= [literal, …]`.
@@ -76,7 +74,6 @@ impl Key {
         &mut self,
         name: String,
         name_span: Span,
-        is_free: bool,
         input: ParseStream<'_>,
     ) -> syn::Result<()> {
         let entry = |name, text, text_span| Entry {
@@ -84,7 +81,6 @@ impl Key {
             name_span,
             text,
             text_span,
-            is_free,
         };
         if !input.peek(Token![=]) {
             self.entries.push(entry(name, String::new(), name_span));
@@ -118,7 +114,10 @@ fn literal(input: ParseStream<'_>) -> syn::Result<(String, Span)> {
     if minus {
         input.parse::<Token![-]>()?;
     }
-    let literal: Lit = input.parse()?;
+    let expected = "expected a string, a number, a character or a boolean";
+    let literal: Lit = input
+        .parse()
+        .map_err(|error| syn::Error::new(error.span(), expected))?;
     let span = literal.span();
     let text = match &literal {
         Lit::Str(text) if !minus => text.value(),
@@ -127,10 +126,7 @@ fn literal(input: ParseStream<'_>) -> syn::Result<(String, Span)> {
         Lit::Int(number) => signed(minus, number.base10_digits()),
         Lit::Float(number) => signed(minus, number.base10_digits()),
         _ => {
-            return Err(syn::Error::new(
-                span,
-                "expected a string, a number, a character or a boolean",
-            ));
+            return Err(syn::Error::new(span, expected));
         }
     };
     Ok((text, span))

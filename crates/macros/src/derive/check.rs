@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use milieu_keys::{Pattern, RuleError, Rules, Scalar, rules};
+use milieu_keys::{Options, Pattern, RuleError, Rules, Scalar, rules};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::Error;
@@ -42,7 +42,8 @@ pub(super) fn check(model: &Model) -> syn::Result<()> {
             ));
         }
     }
-    errors.finish()
+    errors.finish()?;
+    options(model)
 }
 
 /// Whether two fields could have one key and cannot share it.
@@ -103,14 +104,18 @@ fn metadata(value: &Value, errors: &mut Errors) {
             "the enum's variants say what is allowed; leave out `check/enum`",
         ));
     }
-    let Err(error) = rules(value) else {
-        if let Err(violation) = rules(value).unwrap_or_else(|_| Rules::unrestricted()).initial() {
-            errors.add(Error::new(
-                value.pattern_span,
-                format!("without a default the value starts as {violation}; say `default = …`"),
-            ));
+    let error = match rules(value) {
+        Err(error) => error,
+        Ok(rules) => {
+            // Where somebody has to give a value, nobody reads the zero.
+            if let (Err(violation), false) = (rules.initial(), rules.required()) {
+                errors.add(Error::new(
+                    value.pattern_span,
+                    format!("without a default the value {violation}; say `default = …`"),
+                ));
+            }
+            return;
         }
-        return;
     };
     let entry = value
         .entries
@@ -123,28 +128,55 @@ fn metadata(value: &Value, errors: &mut Errors) {
     ));
 }
 
-/// Metadata without a meaning are mistakes, unless they are written as free.
+/// Metadata without a meaning are mistakes, unless they are marked as one's own.
 fn unknown(entry: &Entry) -> Option<Error> {
-    if entry.is_free || rules::known(&entry.name).is_some() {
+    let name = &entry.name;
+    if name.starts_with("x/") || name == "allow/overlap" || rules::known(name).is_some() {
         return None;
     }
     let names = rules::KNOWN.iter().map(|known| known.name);
-    let nearest = match rules::nearest(&entry.name, names) {
+    let nearest = match rules::nearest(name, names) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!(
-            "for metadata of your own write `meta(\"{}\" = \"…\")`",
-            entry.name
-        ),
+        None => format!("for metadata of your own, put `x/` in front: `x/{name}`"),
     };
     Some(Error::new(
         entry.name_span,
-        format!("there is no metadata `{}`; {nearest}", entry.name),
+        format!("there is no metadata `{name}`; {nearest}"),
+    ))
+}
+
+/// Options that contradict each other.
+fn options(model: &Model) -> syn::Result<()> {
+    let metadata: Vec<_> = model
+        .values()
+        .map(|value| (value, pairs(value)))
+        .collect();
+    let declared = metadata
+        .iter()
+        .map(|(value, pairs)| (value.pattern.as_str(), pairs.as_slice()));
+    let Err(found) = Options::new("program", declared) else {
+        return Ok(());
+    };
+    let value = model.values().find(|value| value.pattern == found.pattern);
+    let entry = value.and_then(|value| value.entry(&found.error.key));
+    let span = match (entry, value) {
+        (Some(entry), _) => entry.text_span,
+        (None, Some(value)) => value.pattern_span,
+        (None, None) => model.name.span(),
+    };
+    Err(Error::new(
+        span,
+        format!("{}\nhelp: {}", found.error.message, found.error.help),
     ))
 }
 
 /// The rules that hold for a value. Those of an enum know only what its
 /// variants do not say.
 fn rules(value: &Value) -> Result<Rules, RuleError> {
+    Rules::from_metadata(&pairs(value))
+}
+
+fn pairs(value: &Value) -> Vec<(&str, &str)> {
     let type_ = match value.holds {
         Holds::Known(type_, _) => type_,
         Holds::Choice => "string",
@@ -156,33 +188,34 @@ fn rules(value: &Value) -> Result<Rules, RuleError> {
             pairs.push((&entry.name, &entry.text));
         }
     }
-    Rules::from_metadata(&pairs)
+    pairs
 }
 
 /// What a field of a built-in type starts with. Call it after [`check`].
 pub(super) fn initial(value: &Value) -> TokenStream {
     let rules = rules(value).unwrap_or_else(|_| Rules::unrestricted());
     let type_ = &value.type_;
-    match rules.initial() {
-        Ok(Scalar::Boolean(value)) => quote!(#value),
-        Ok(Scalar::Signed(value)) => {
+    let scalar = rules.initial().unwrap_or_else(|_| rules.type_().zero());
+    match scalar {
+        Scalar::Boolean(value) => quote!(#value),
+        Scalar::Signed(value) => {
             let literal = Literal::i64_unsuffixed(value);
             quote!(#literal)
         }
-        Ok(Scalar::Unsigned(value)) => {
+        Scalar::Unsigned(value) => {
             let literal = Literal::u64_unsuffixed(value);
             quote!(#literal)
         }
-        Ok(Scalar::Float(value)) if value.is_finite() => {
+        Scalar::Float(value) if value.is_finite() => {
             // The shortest digits of a double, so that an `f32` reads them once.
             let literal: Literal = format!("{value:?}")
                 .parse()
                 .unwrap_or_else(|_| Literal::f64_unsuffixed(value));
             quote!(#literal)
         }
-        Ok(Scalar::Float(value)) if value.is_nan() => quote!(<#type_>::NAN),
-        Ok(Scalar::Float(value)) if value > 0.0 => quote!(<#type_>::INFINITY),
-        Ok(Scalar::Float(_)) => quote!(<#type_>::NEG_INFINITY),
-        _ => quote!(::core::default::Default::default()),
+        Scalar::Float(value) if value.is_nan() => quote!(<#type_>::NAN),
+        Scalar::Float(value) if value > 0.0 => quote!(<#type_>::INFINITY),
+        Scalar::Float(_) => quote!(<#type_>::NEG_INFINITY),
+        Scalar::Text(_) | Scalar::Variant(_) => quote!(::core::default::Default::default()),
     }
 }

@@ -41,6 +41,10 @@ pub(super) fn expand(model: &Model) -> TokenStream {
             }
         }
 
+        // The table is checked even if nothing uses it.
+        const _: &[#crate_path::context::Descriptor] =
+            <#name as #crate_path::context::Environment>::VALUES;
+
         #markers
     }
 }
@@ -78,7 +82,7 @@ fn values(model: &Model) -> TokenStream {
         const BYTES: usize = bytes(PIECES);
         const TEXTS: &[u8; BYTES] = &texts(PIECES);
         const ALL: &[Descriptor; COUNT] = &join(PIECES, TEXTS);
-        const { distinct(ALL) }
+        distinct(ALL);
         ALL
     }}
 }
@@ -269,12 +273,9 @@ fn initial(value: &Value, crate_path: &TokenStream) -> TokenStream {
     let initial = match value.holds {
         Holds::Choice => match text {
             None => quote! { <#type_>::__MILIEU_FIRST },
-            Some(text) => quote_spanned! {span=> const {
-                match <#type_>::__milieu_from_text(#text) {
-                    Some(variant) => variant,
-                    None => panic!(concat!("there is no variant `", #text, "`")),
-                }
-            }},
+            Some(text) => quote_spanned! {span=>
+                const { <#type_>::__milieu_from_text(#text).unwrap() }
+            },
         },
         Holds::Known("string", _) => {
             let text = text.unwrap_or("");
@@ -285,20 +286,32 @@ fn initial(value: &Value, crate_path: &TokenStream) -> TokenStream {
     quote! { #field: #initial }
 }
 
-/// Where the specification's `type` stands for the type's name, whether it is right.
+/// What only the compiler can check: that a default is a variant, and, where
+/// the specification's `type` stands for the type's name, that it is right.
 fn assertion(value: &Value, crate_path: &TokenStream) -> Option<TokenStream> {
-    let entry = value.entry("type")?;
-    let Holds::Known(_, kind) = value.holds else {
-        return None;
-    };
-    let kind = syn::Ident::new(kind, entry.text_span);
     let type_ = &value.type_;
-    let message = format!("the field's type is not what `type = \"{}\"` says", entry.text);
-    let span = type_.span();
-    Some(quote_spanned! {span=>
-        const _: () = assert!(
-            matches!(<#type_ as #crate_path::context::Field>::KIND, #crate_path::context::Kind::#kind),
-            #message
-        );
-    })
+    match value.holds {
+        Holds::Choice => {
+            let default = value.entry("default")?;
+            let (span, text) = (default.text_span, &default.text);
+            let message = format!("the enum has no variant with the text `{text}`");
+            Some(quote_spanned! {span=>
+                const _: () = assert!(<#type_>::__milieu_from_text(#text).is_some(), #message);
+            })
+        }
+        Holds::Known(_, kind) => {
+            let entry = value.entry("type")?;
+            let kind = syn::Ident::new(kind, entry.text_span);
+            let message = format!("the field's type is not what `type = \"{}\"` says", entry.text);
+            Some(quote_spanned! {type_.span()=>
+                const _: () = assert!(
+                    matches!(
+                        <#type_ as #crate_path::context::Field>::KIND,
+                        #crate_path::context::Kind::#kind
+                    ),
+                    #message
+                );
+            })
+        }
+    }
 }

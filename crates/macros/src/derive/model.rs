@@ -21,7 +21,7 @@ pub(super) struct Model {
 
 /// A field of the struct.
 pub(super) enum Member {
-    Value(Box<Value>),
+    Value(Value),
     Part(PartOf),
 }
 
@@ -105,7 +105,7 @@ impl Model {
     /// The values, without those of parts.
     pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
         self.members.iter().filter_map(|member| match member {
-            Member::Value(value) => Some(&**value),
+            Member::Value(value) => Some(value),
             Member::Part(_) => None,
         })
     }
@@ -144,7 +144,7 @@ fn fields(input: &DeriveInput) -> syn::Result<impl Iterator<Item = &syn::Field>>
     for attribute in &input.attrs {
         if attribute.path().is_ident("repr") && attribute.to_token_stream().to_string().contains("packed") {
             return refuse(
-                attribute.span(),
+                attribute.path().span(),
                 "the fields of an environment must be aligned, so it cannot be packed",
             );
         }
@@ -204,14 +204,14 @@ fn member(field: &syn::Field, root: &str) -> syn::Result<Member> {
     if !entries.iter().any(|entry| entry.name == "description") {
         entries.extend(description(&field.attrs));
     }
-    Ok(Member::Value(Box::new(Value {
+    Ok(Member::Value(Value {
         holds: holds(field, &entries)?,
         field: name,
         type_: field.ty.clone(),
         pattern,
         pattern_span,
         entries,
-    })))
+    }))
 }
 
 /// The doc comment as a description.
@@ -241,7 +241,6 @@ fn description(attributes: &[Attribute]) -> Option<Entry> {
         name_span: span,
         text,
         text_span: span,
-        is_free: false,
     })
 }
 

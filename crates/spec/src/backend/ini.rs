@@ -5,7 +5,7 @@
 use milieu_diagnostics::Diagnostic;
 
 use crate::{
-    backend::{Backend, Capabilities, File, Settings, stem},
+    backend::{Backend, Capabilities, File, Settings},
     ir::Environment,
 };
 
@@ -28,10 +28,10 @@ impl Backend for Ini {
     fn generate(
         &self,
         environment: &Environment,
-        _: &Settings,
+        settings: &Settings,
     ) -> Result<Vec<File>, Vec<Diagnostic>> {
         Ok(vec![File {
-            name: format!("{}.ini", stem(&environment.title)),
+            name: format!("{}.ini", settings.program),
             text: environment.specification.to_ini(),
         }])
     }

@@ -6,6 +6,7 @@
 //! same whenever it is generated.
 
 use milieu_diagnostics::Diagnostic;
+use milieu_keys::options::Entry;
 
 use crate::{
     backend::{Backend, Capabilities, File, Settings},
@@ -150,10 +151,23 @@ impl Page {
                 }
             }
             if path.is_empty() {
-                self.request(".TP");
-                self.text("\\fB\\-h\\fR, \\fB\\-\\-help\\fR");
-                self.text("Shows a short help and exits.");
+                self.help_option(&entries);
             }
+        }
+    }
+
+    /// `-h` and `--help` ask for help, unless a key takes them.
+    fn help_option(&mut self, entries: &[&Entry]) {
+        let short = !entries.iter().any(|entry| entry.short().contains(&'h'));
+        let long = !entries
+            .iter()
+            .any(|entry| entry.long().iter().any(|long| long == "help"));
+        let names = [(short, "\\fB\\-h\\fR"), (long, "\\fB\\-\\-help\\fR")];
+        let free: Vec<_> = names.iter().filter(|(free, _)| *free).map(|(_, name)| *name).collect();
+        if !free.is_empty() {
+            self.request(".TP");
+            self.text(&free.join(", "));
+            self.text("Shows a short help and exits.");
         }
     }
 

@@ -47,7 +47,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Backend> {
 pub struct Capabilities {
     /// The target names values by identifiers, which must not collide.
     pub identifiers: bool,
-    /// The target has a place for keys that stand for any number of keys.
+    /// The target does something about keys that stand for any number of keys.
     pub arrays: bool,
 }
 
@@ -81,9 +81,4 @@ pub struct File {
     pub name: String,
     /// Its content.
     pub text: String,
-}
-
-/// A file name without its extension.
-fn stem(title: &str) -> &str {
-    title.rsplit_once('.').map_or(title, |(stem, _)| stem)
 }

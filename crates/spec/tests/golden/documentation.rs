@@ -158,7 +158,7 @@ pub mod weather {
         const KIND: ::milieu::context::Kind = ::milieu::context::Kind::Enum;
         type Input<'a> = Self;
 
-        fn text(input: Self) -> ::std::borrow::Cow<'static, str> {
+        fn text<'a>(input: Self) -> ::std::borrow::Cow<'a, str> {
             ::std::borrow::Cow::Borrowed(input.as_str())
         }
     }

@@ -119,7 +119,7 @@ pub mod log {
         const KIND: ::milieu::context::Kind = ::milieu::context::Kind::Enum;
         type Input<'a> = Self;
 
-        fn text(input: Self) -> ::std::borrow::Cow<'static, str> {
+        fn text<'a>(input: Self) -> ::std::borrow::Cow<'a, str> {
             ::std::borrow::Cow::Borrowed(input.as_str())
         }
     }
@@ -178,7 +178,7 @@ pub mod log {
         const KIND: ::milieu::context::Kind = ::milieu::context::Kind::Enum;
         type Input<'a> = Self;
 
-        fn text(input: Self) -> ::std::borrow::Cow<'static, str> {
+        fn text<'a>(input: Self) -> ::std::borrow::Cow<'a, str> {
             ::std::borrow::Cow::Borrowed(input.as_str())
         }
     }

@@ -163,7 +163,7 @@ pub mod environment {
         const KIND: ::milieu::context::Kind = ::milieu::context::Kind::Enum;
         type Input<'a> = Self;
 
-        fn text(input: Self) -> ::std::borrow::Cow<'static, ::core::primitive::str> {
+        fn text<'a>(input: Self) -> ::std::borrow::Cow<'a, ::core::primitive::str> {
             ::std::borrow::Cow::Borrowed(input.as_str())
         }
     }

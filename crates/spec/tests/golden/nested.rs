@@ -32,10 +32,10 @@ unsafe impl ::milieu::context::Environment for Environment {
             metadata: &[("type", "string")],
         },
         ::milieu::context::Descriptor {
-            pattern: "/sw/pi/tamper/%tamper%",
-            offset: ::core::mem::offset_of!(Environment, sw.pi.tamper),
+            pattern: "/sw/tamper/%tamper%",
+            offset: ::core::mem::offset_of!(Environment, sw.tamper),
             kind: ::milieu::context::Kind::Bool,
-            metadata: &[("type", "boolean"), ("allow/overlap", "")],
+            metadata: &[("type", "boolean")],
         },
         ::milieu::context::Descriptor {
             pattern: "/watchdog/%security%/enable",
@@ -57,6 +57,10 @@ unsafe impl ::milieu::context::Environment for Environment {
 pub struct Sw {
     /// The branch `/sw/pi`.
     pub pi: sw::Pi,
+    /// `/sw/tamper/%tamper%`.
+    ///
+    /// - Default: `false`
+    pub tamper: bool,
 }
 
 /// Types of the branch `/sw`.
@@ -76,10 +80,6 @@ pub mod sw {
         ///
         /// - Default: empty
         pub hello: ::milieu::context::Text,
-        /// `/sw/pi/tamper/%tamper%`.
-        ///
-        /// - Default: `false`
-        pub tamper: bool,
     }
 
     impl ::core::default::Default for Pi {
@@ -87,7 +87,6 @@ pub mod sw {
             Self {
                 language: ::milieu::context::Text::from_static("en"),
                 hello: ::core::default::Default::default(),
-                tamper: false,
             }
         }
     }
@@ -142,20 +141,20 @@ pub mod at {
             }
 
             impl ::milieu::context::Assign for hello {}
-
-            /// `/sw/pi/tamper/%tamper%`, the field `sw.pi.tamper`.
-            #[derive(Clone, Copy, Debug)]
-            pub enum tamper {}
-
-            // SAFETY: the entry of that index describes this very field.
-            unsafe impl ::milieu::context::Value for tamper {
-                type Environment = super::super::super::Environment;
-                type Type = bool;
-                const INDEX: usize = 2;
-            }
-
-            impl ::milieu::context::Assign for tamper {}
         }
+
+        /// `/sw/tamper/%tamper%`, the field `sw.tamper`.
+        #[derive(Clone, Copy, Debug)]
+        pub enum tamper {}
+
+        // SAFETY: the entry of that index describes this very field.
+        unsafe impl ::milieu::context::Value for tamper {
+            type Environment = super::super::Environment;
+            type Type = bool;
+            const INDEX: usize = 2;
+        }
+
+        impl ::milieu::context::Assign for tamper {}
     }
 
     /// Markers of the branch `/watchdog`.
@@ -239,9 +238,8 @@ description=The language of the pages
 [/sw/pi/%language%/hello]
 type=string
 
-[/sw/pi/tamper/%tamper%]
+[/sw/tamper/%tamper%]
 type=boolean
-allow/overlap
 
 [/watchdog/%security%/enable]
 type=boolean

@@ -49,8 +49,16 @@ pub(super) fn panel(view: &View<'_>, words: &Words<'_>) -> String {
             48 => &t.range_two_days,
             _ => &t.range_week,
         };
-        let current = if hours == view.hours { r#" aria-current="page""# } else { "" };
-        put!(&mut out, r#"<a href="/?hours={hours}"{current}>{}</a>"#, Escaped(&**name));
+        let current = if hours == view.hours {
+            r#" aria-current="page""#
+        } else {
+            ""
+        };
+        put!(
+            &mut out,
+            r#"<a href="/?hours={hours}"{current}>{}</a>"#,
+            Escaped(&**name)
+        );
     }
     out.push_str("</nav></header>");
     Chart::new(view, words, &slots).draw(&mut out);
@@ -72,7 +80,11 @@ struct Chart<'a> {
 
 impl<'a> Chart<'a> {
     fn new(view: &'a View<'a>, words: &'a Words<'a>, slots: &'a [Slot<'a>]) -> Chart<'a> {
-        let of = |quantity: Quantity| slots.iter().filter_map(move |s| s.observation?.value(quantity));
+        let of = |quantity: Quantity| {
+            slots
+                .iter()
+                .filter_map(move |s| s.observation?.value(quantity))
+        };
         let warm = of(Quantity::Temperature).chain(of(Quantity::DewPoint));
         let most = of(Quantity::Precipitation).fold(2.0, f64::max);
         let gale = of(Quantity::WindSpeed).fold(8.0, f64::max);
@@ -88,7 +100,10 @@ impl<'a> Chart<'a> {
     }
 
     fn values(&self, quantity: Quantity) -> Vec<Option<f64>> {
-        self.slots.iter().map(|s| s.observation?.value(quantity)).collect()
+        self.slots
+            .iter()
+            .map(|s| s.observation?.value(quantity))
+            .collect()
     }
 
     /// The left edge of an index's column, in percent.
@@ -105,7 +120,10 @@ impl<'a> Chart<'a> {
             .fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
         let summary = if low <= high {
             let value = |v| self.words.quantity(Quantity::Temperature, v);
-            fill(&t.chart_summary, &[("lowest", &value(low)), ("highest", &value(high))])
+            fill(
+                &t.chart_summary,
+                &[("lowest", &value(low)), ("highest", &value(high))],
+            )
         } else {
             t.no_data.to_string()
         };
@@ -128,7 +146,11 @@ impl<'a> Chart<'a> {
     fn nights(&self, out: &mut String) {
         let night = |slot: &Slot<'_>| weather::phase(self.view.airport, slot.time) == Phase::Night;
         self.stretches(night, |x, width| {
-            put!(out, r#"<rect class="night" x="{x:.3}%" y="24" width="{width:.3}%" height="{}"/>"#, HEIGHT - 24.0 - 24.0);
+            put!(
+                out,
+                r#"<rect class="night" x="{x:.3}%" y="24" width="{width:.3}%" height="{}"/>"#,
+                HEIGHT - 24.0 - 24.0
+            );
         });
     }
 
@@ -151,7 +173,10 @@ impl<'a> Chart<'a> {
     fn stretches(&self, is: impl Fn(&Slot<'_>) -> bool, mut each: impl FnMut(f64, f64)) {
         let mut index = 0;
         while index < self.slots.len() {
-            let length = self.slots[index..].iter().take_while(|slot| is(slot)).count();
+            let length = self.slots[index..]
+                .iter()
+                .take_while(|slot| is(slot))
+                .count();
             if length > 0 {
                 each(self.percent(index as f64), self.percent(length as f64));
             }
@@ -201,11 +226,23 @@ impl<'a> Chart<'a> {
                 12 => "noon",
                 _ => "minor",
             };
-            put!(out, r#"<line class="hour-line {kind}" x1="{x:.3}%" x2="{x:.3}%" y1="24" y2="{bottom}"/>"#);
+            put!(
+                out,
+                r#"<line class="hour-line {kind}" x1="{x:.3}%" x2="{x:.3}%" y1="24" y2="{bottom}"/>"#
+            );
             // A label at the very edge would be cut off.
             if (4.0..=96.0).contains(&x) {
-                let label = if midnight { words.short_date(slot.time) } else { words.clock(slot.time) };
-                put!(out, r#"<text class="axis {kind}" x="{x:.3}%" y="{}">{}</text>"#, HEIGHT - 7.0, Escaped(label));
+                let label = if midnight {
+                    words.short_date(slot.time)
+                } else {
+                    words.clock(slot.time)
+                };
+                put!(
+                    out,
+                    r#"<text class="axis {kind}" x="{x:.3}%" y="{}">{}</text>"#,
+                    HEIGHT - 7.0,
+                    Escaped(label)
+                );
             }
         }
     }
@@ -217,7 +254,11 @@ impl<'a> Chart<'a> {
             r#"<svg x="0" y="0" width="100%" height="{HEIGHT}" viewBox="0 0 {} {HEIGHT}" preserveAspectRatio="none">"#,
             self.slots.len(),
         );
-        put!(out, r#"<path class="warmth" d="{}"/>"#, area(&warm, &self.temperature));
+        put!(
+            out,
+            r#"<path class="warmth" d="{}"/>"#,
+            area(&warm, &self.temperature)
+        );
         for (index, millimetres) in self.values(Quantity::Precipitation).into_iter().enumerate() {
             if let Some(millimetres) = millimetres.filter(|m| *m > 0.0) {
                 let y = self.rain.y(millimetres).min(self.rain.bottom() - 1.5);
@@ -238,7 +279,11 @@ impl<'a> Chart<'a> {
             if class == "wind" {
                 put!(out, r#"<path class="gusts" d="{}"/>"#, area(&values, scale));
             }
-            put!(out, r#"<path class="curve {class}" d="{}"/>"#, line(&values, scale));
+            put!(
+                out,
+                r#"<path class="curve {class}" d="{}"/>"#,
+                line(&values, scale)
+            );
         }
         out.push_str("</svg>");
     }
@@ -246,7 +291,9 @@ impl<'a> Chart<'a> {
     /// A mark at each reading that cannot be.
     fn doubts(&self, out: &mut String) {
         for (index, slot) in self.slots.iter().enumerate() {
-            let Some(observation) = slot.observation else { continue };
+            let Some(observation) = slot.observation else {
+                continue;
+            };
             for (quantity, scale) in [
                 (Quantity::Temperature, &self.temperature),
                 (Quantity::DewPoint, &self.temperature),
@@ -254,7 +301,9 @@ impl<'a> Chart<'a> {
                 (Quantity::Precipitation, &self.rain),
                 (Quantity::Pressure, &self.pressure),
             ] {
-                let Reading::Implausible(value, why) = observation.get(quantity) else { continue };
+                let Reading::Implausible(value, why) = observation.get(quantity) else {
+                    continue;
+                };
                 put!(
                     out,
                     r#"<svg class="doubt" x="{:.3}%" y="{:.1}"><title>{}</title><path d="M0-9 9 7H-9z"/><path class="sign" d="M0-3V2M0 4.4v.2"/></svg>"#,
@@ -287,8 +336,15 @@ impl<'a> Chart<'a> {
 
     fn readout(&self, slot: &Slot<'_>) -> String {
         let mut text = self.words.moment(slot.time);
-        let Some(observation) = slot.observation else { return format!("{text} · {}", &*self.view.texts.no_data) };
-        for quantity in [Quantity::Temperature, Quantity::WindSpeed, Quantity::Precipitation, Quantity::Pressure] {
+        let Some(observation) = slot.observation else {
+            return format!("{text} · {}", &*self.view.texts.no_data);
+        };
+        for quantity in [
+            Quantity::Temperature,
+            Quantity::WindSpeed,
+            Quantity::Precipitation,
+            Quantity::Pressure,
+        ] {
             match observation.get(quantity) {
                 Reading::Missing => {}
                 Reading::Plausible(value) => {
@@ -317,27 +373,47 @@ fn legend(out: &mut String, words: &Words<'_>) {
         ("gap", &t.no_data),
         ("doubt", &t.implausible),
     ] {
-        put!(out, r#"<li class="{class}"><i aria-hidden="true"></i>{}</li>"#, Escaped(&**name));
+        put!(
+            out,
+            r#"<li class="{class}"><i aria-hidden="true"></i>{}</li>"#,
+            Escaped(&**name)
+        );
     }
     out.push_str("</ul>");
 }
 
 /// Why a reading cannot be, in words.
-fn doubt(words: &Words<'_>, observation: &Observation, quantity: Quantity, value: f64, why: Why) -> String {
+fn doubt(
+    words: &Words<'_>,
+    observation: &Observation,
+    quantity: Quantity,
+    value: f64,
+    why: Why,
+) -> String {
     let t = words.texts;
     let of = |value: f64| words.quantity(quantity, value);
     let (time, value) = (words.moment(observation.time), of(value));
-    let common = [("time", time.as_str()), ("quantity", words.name(quantity)), ("value", value.as_str())];
+    let common = [
+        ("time", time.as_str()),
+        ("quantity", words.name(quantity)),
+        ("value", value.as_str()),
+    ];
     match why {
         Why::OutOfRange { lowest, highest } => {
             let (lowest, highest) = (of(lowest), of(highest));
             let [a, b, c] = common;
-            fill(&t.implausible_range, &[a, b, c, ("lowest", &lowest), ("highest", &highest)])
+            fill(
+                &t.implausible_range,
+                &[a, b, c, ("lowest", &lowest), ("highest", &highest)],
+            )
         }
         Why::Spike { before, after } => {
             let (before, after) = (of(before), of(after));
             let [a, b, c] = common;
-            fill(&t.implausible_spike, &[a, b, c, ("before", &before), ("after", &after)])
+            fill(
+                &t.implausible_spike,
+                &[a, b, c, ("before", &before), ("after", &after)],
+            )
         }
     }
 }
@@ -353,10 +429,16 @@ fn notes(out: &mut String, view: &View<'_>, words: &Words<'_>, slots: &[Slot<'_>
             }
         }
     }
-    let missing = slots.iter().filter(|slot| slot.observation.is_none()).count();
+    let missing = slots
+        .iter()
+        .filter(|slot| slot.observation.is_none())
+        .count();
     if missing > 0 {
         let number = |n: usize| words.numerals(&n.to_string());
-        let text = fill(&t.hours_without, &[("count", &number(missing)), ("hours", &number(slots.len()))]);
+        let text = fill(
+            &t.hours_without,
+            &[("count", &number(missing)), ("hours", &number(slots.len()))],
+        );
         notes.push(("gap", text));
     }
     if let Some(first) = view.recording.skipped.first() {
@@ -374,7 +456,11 @@ fn notes(out: &mut String, view: &View<'_>, words: &Words<'_>, slots: &[Slot<'_>
     if notes.is_empty() {
         return;
     }
-    put!(out, r#"<div class="notes"><h3>{}</h3><ul>"#, Escaped(&*t.notes));
+    put!(
+        out,
+        r#"<div class="notes"><h3>{}</h3><ul>"#,
+        Escaped(&*t.notes)
+    );
     for (class, note) in notes {
         put!(out, r#"<li class="{class}">{}</li>"#, Escaped(note));
     }
@@ -391,14 +477,27 @@ fn table(out: &mut String, words: &Words<'_>, slots: &[Slot<'_>]) {
         Escaped(&*t.time),
     );
     for quantity in COLUMNS {
-        put!(out, r#"<th scope="col">{}</th>"#, Escaped(words.name(quantity)));
+        put!(
+            out,
+            r#"<th scope="col">{}</th>"#,
+            Escaped(words.name(quantity))
+        );
     }
     out.push_str("</tr></thead><tbody>");
     for slot in slots.iter().rev() {
-        put!(out, r#"<tr><th scope="row">{}</th>"#, Escaped(words.moment(slot.time)));
+        put!(
+            out,
+            r#"<tr><th scope="row">{}</th>"#,
+            Escaped(words.moment(slot.time))
+        );
         match slot.observation {
             None => {
-                put!(out, r#"<td class="gap" colspan="{}">{}</td>"#, COLUMNS.len(), Escaped(&*t.no_data));
+                put!(
+                    out,
+                    r#"<td class="gap" colspan="{}">{}</td>"#,
+                    COLUMNS.len(),
+                    Escaped(&*t.no_data)
+                );
             }
             Some(observation) => {
                 for quantity in COLUMNS {

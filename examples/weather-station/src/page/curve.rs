@@ -19,21 +19,40 @@ pub(super) struct Scale {
 impl Scale {
     /// From `lowest` at the bottom of a plot to `highest` at its top.
     pub(super) fn new(lowest: f64, highest: f64, top: f64, height: f64) -> Scale {
-        let highest = if highest > lowest { highest } else { lowest + 1.0 };
-        Scale { lowest, highest, top, height }
+        let highest = if highest > lowest {
+            highest
+        } else {
+            lowest + 1.0
+        };
+        Scale {
+            lowest,
+            highest,
+            top,
+            height,
+        }
     }
 
     /// A scale from nothing to a pleasant number that is at least `most`.
     pub(super) fn from_nothing(most: f64, top: f64, height: f64) -> Scale {
         let magnitude = 10f64.powf(most.max(1.0).log10().floor());
-        let pleasant = [1.0, 2.0, 4.0, 5.0, 10.0].into_iter().map(|s| s * magnitude).find(|s| *s >= most);
+        let pleasant = [1.0, 2.0, 4.0, 5.0, 10.0]
+            .into_iter()
+            .map(|s| s * magnitude)
+            .find(|s| *s >= most);
         Scale::new(0.0, pleasant.unwrap_or(most), top, height)
     }
 
     /// A scale that holds all values, with ends on multiples of `step` and at
     /// least `span` of them.
-    pub(super) fn around(values: impl Iterator<Item = f64>, step: f64, span: f64, top: f64, height: f64) -> Scale {
-        let (mut lowest, mut highest) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
+    pub(super) fn around(
+        values: impl Iterator<Item = f64>,
+        step: f64,
+        span: f64,
+        top: f64,
+        height: f64,
+    ) -> Scale {
+        let (mut lowest, mut highest) =
+            values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
         if lowest > highest {
             (lowest, highest) = (0.0, span);
         }
@@ -63,7 +82,11 @@ impl Scale {
     pub(super) fn ticks(&self, about: f64) -> Vec<f64> {
         let rough = (self.highest - self.lowest) / about;
         let magnitude = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|s| s * magnitude).find(|s| *s >= rough).unwrap_or(rough);
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .map(|s| s * magnitude)
+            .find(|s| *s >= rough)
+            .unwrap_or(rough);
         let first = (self.lowest / step).ceil() as i64;
         let last = (self.highest / step + 1e-9).floor() as i64;
         (first..=last).map(|i| i as f64 * step).collect()
@@ -95,11 +118,21 @@ pub(super) fn line(values: &[Option<f64>], scale: &Scale) -> String {
     let mut path = String::new();
     for (from, run) in runs(values) {
         if let [value] = run[..] {
-            put!(&mut path, "M{:.2} {:.1}h.5", from as f64 + 0.25, scale.y(value));
+            put!(
+                &mut path,
+                "M{:.2} {:.1}h.5",
+                from as f64 + 0.25,
+                scale.y(value)
+            );
         }
         for (index, value) in run.iter().enumerate().filter(|_| run.len() > 1) {
             let command = if index == 0 { 'M' } else { 'L' };
-            put!(&mut path, "{command}{} {:.1}", half(from + index), scale.y(*value));
+            put!(
+                &mut path,
+                "{command}{} {:.1}",
+                half(from + index),
+                scale.y(*value)
+            );
         }
     }
     path
@@ -118,14 +151,28 @@ pub(super) fn area(values: &[Option<f64>], scale: &Scale) -> String {
     path
 }
 
-/// A small curve without axes, for tiles.
-pub(super) fn spark(out: &mut String, values: &[Option<f64>], lowest: Option<f64>, class: &str) {
+/// A small curve without axes, for tiles: from `floor`, or around the values,
+/// over at least `span`, so that a calm hour makes no mountains.
+pub(super) fn spark(
+    out: &mut String,
+    values: &[Option<f64>],
+    floor: Option<f64>,
+    span: f64,
+    class: &str,
+) {
     if values.iter().flatten().count() < 2 {
         return;
     }
     let least = values.iter().flatten().fold(f64::MAX, |l, v| l.min(*v));
     let most = values.iter().flatten().fold(f64::MIN, |h, v| h.max(*v));
-    let scale = Scale::new(lowest.unwrap_or(least), most.max(lowest.unwrap_or(least) + 1e-6), 2.0, 32.0);
+    let (lowest, highest) = match floor {
+        Some(floor) => (floor, most.max(floor + span)),
+        None => {
+            let margin = (span - (most - least)).max(0.0) / 2.0;
+            (least - margin, most + margin)
+        }
+    };
+    let scale = Scale::new(lowest, highest, 2.0, 32.0);
     put!(
         out,
         r#"<svg class="spark {class}" viewBox="0 0 {} 36" preserveAspectRatio="none" aria-hidden="true"><path class="area" d="{}"/><path class="line" d="{}"/></svg>"#,
@@ -149,9 +196,23 @@ mod tests {
     #[test]
     fn a_gap_breaks_the_line() {
         let scale = Scale::new(0.0, 10.0, 0.0, 100.0);
-        let values = [Some(0.0), Some(10.0), None, Some(5.0), None, Some(5.0), Some(5.0)];
-        assert_eq!(line(&values, &scale), "M0.5 100.0L1.5 0.0M3.25 50.0h.5M5.5 50.0L6.5 50.0");
-        assert_eq!(area(&values, &scale), "M0.5 100.0L0.5 100.0L1.5 0.0V100.0zM5.5 100.0L5.5 50.0L6.5 50.0V100.0z");
+        let values = [
+            Some(0.0),
+            Some(10.0),
+            None,
+            Some(5.0),
+            None,
+            Some(5.0),
+            Some(5.0),
+        ];
+        assert_eq!(
+            line(&values, &scale),
+            "M0.5 100.0L1.5 0.0M3.25 50.0h.5M5.5 50.0L6.5 50.0"
+        );
+        assert_eq!(
+            area(&values, &scale),
+            "M0.5 100.0L0.5 100.0L1.5 0.0V100.0zM5.5 100.0L5.5 50.0L6.5 50.0V100.0z"
+        );
     }
 
     #[test]

@@ -13,13 +13,21 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(texts: &'a Texts) -> Words<'a> {
-        Words { texts, digits: texts.digits.chars().collect(), right_to_left: texts.direction == "rtl" }
+        Words {
+            texts,
+            digits: texts.digits.chars().collect(),
+            right_to_left: texts.direction == "rtl",
+        }
     }
 
     /// A number with so many decimals, in the language's digits.
     pub(super) fn number(&self, value: f64, decimals: usize) -> String {
         let plain = format!("{:.decimals$}", value.abs());
-        let sign = if value < 0.0 && !is_nothing(&plain) { self.minus() } else { "" };
+        let sign = if value < 0.0 && !is_nothing(&plain) {
+            self.minus()
+        } else {
+            ""
+        };
         self.signed(sign, &plain)
     }
 
@@ -38,7 +46,11 @@ impl<'a> Words<'a> {
     /// The sign of a negative number. Where writing runs from right to left
     /// an invisible letter keeps it before the digits (Unicode's CLDR).
     fn minus(&self) -> &'static str {
-        if self.right_to_left { "\u{61c}-" } else { "\u{2212}" }
+        if self.right_to_left {
+            "\u{61c}-"
+        } else {
+            "\u{2212}"
+        }
     }
 
     fn signed(&self, sign: &str, plain: &str) -> String {
@@ -58,7 +70,10 @@ impl<'a> Words<'a> {
     }
 
     fn digit(&self, c: char) -> char {
-        c.to_digit(10).and_then(|digit| self.digits.get(digit as usize)).copied().unwrap_or(c)
+        c.to_digit(10)
+            .and_then(|digit| self.digits.get(digit as usize))
+            .copied()
+            .unwrap_or(c)
     }
 
     /// A number in one of the texts' units.
@@ -113,7 +128,11 @@ impl<'a> Words<'a> {
 
     /// The name of the clock in New York.
     pub(super) fn zone(&self, time: Time) -> &'a str {
-        if new_york(time).1 { &self.texts.summer_time } else { &self.texts.winter_time }
+        if new_york(time).1 {
+            &self.texts.summer_time
+        } else {
+            &self.texts.winter_time
+        }
     }
 
     /// The date in New York, in full.
@@ -137,7 +156,10 @@ impl<'a> Words<'a> {
         fill(
             form,
             &[
-                ("weekday", item(&self.texts.weekdays, civil.weekday as usize)),
+                (
+                    "weekday",
+                    item(&self.texts.weekdays, civil.weekday as usize),
+                ),
                 ("day", &self.numerals(&civil.day.to_string())),
                 ("month", item(months, civil.month as usize - 1)),
                 ("year", &self.numerals(&civil.year.to_string())),
@@ -180,9 +202,16 @@ mod tests {
 
     #[test]
     fn numbers_follow_the_language() {
-        let (en, de, ar) = (Texts::of(Language::En), Texts::of(Language::De), Texts::of(Language::Ar));
+        let (en, de, ar) = (
+            Texts::of(Language::En),
+            Texts::of(Language::De),
+            Texts::of(Language::Ar),
+        );
         assert_eq!(Words::new(&en).number(-3.26, 1), "−3.3");
-        assert_eq!(Words::new(&de).quantity(Quantity::Temperature, 16.1), "16,1 °C");
+        assert_eq!(
+            Words::new(&de).quantity(Quantity::Temperature, 16.1),
+            "16,1 °C"
+        );
         assert_eq!(Words::new(&ar).number(-10.5, 1), "\u{61c}-١٠٫٥");
         assert_eq!(Words::new(&en).number(-0.04, 1), "0.0");
         assert_eq!(Words::new(&en).change(-0.04, 1), "±0.0");

@@ -41,6 +41,9 @@ mod tests {
 
     #[test]
     fn markup_is_text() {
-        assert_eq!(Escaped("<a href=\"x\">'&é").to_string(), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;é");
+        assert_eq!(
+            Escaped("<a href=\"x\">'&é").to_string(),
+            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;é"
+        );
     }
 }

@@ -133,7 +133,11 @@ pub fn document(view: &View<'_>) -> String {
             &mut out,
             r#"<option value="{code}" lang="{code}"{selected}>{name}</option>"#,
             code = language.code(),
-            selected = if language == view.language { " selected" } else { "" },
+            selected = if language == view.language {
+                " selected"
+            } else {
+                ""
+            },
             name = language.name(),
         );
     }

@@ -69,5 +69,8 @@ fn label(words: &Words<'_>, speed: u32) -> String {
 /// A time as a browser's date input writes it.
 fn field(time: Time) -> String {
     let c = time.civil();
-    format!("{:04}-{:02}-{:02}T{:02}:{:02}", c.year, c.month, c.day, c.hour, c.minute)
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}",
+        c.year, c.month, c.day, c.hour, c.minute
+    )
 }

@@ -9,7 +9,9 @@ mod plausible;
 mod recording;
 pub mod weather;
 
-pub use recording::{Airport, NoRecording, Observation, Quantity, Reading, Recording, Skipped, Why};
+pub use recording::{
+    Airport, NoRecording, Observation, Quantity, Reading, Recording, Skipped, Why,
+};
 
 use crate::time::{HOUR, Time};
 use std::time::Duration;
@@ -36,8 +38,13 @@ impl Clock {
     /// times as fast as ours.
     #[must_use]
     pub fn new(recording: &Recording, start: Time, now: Duration, speed: u32) -> Clock {
-        let mut clock =
-            Clock { first: recording.first(), end: recording.end(), position_ms: 0, since: now, speed };
+        let mut clock = Clock {
+            first: recording.first(),
+            end: recording.end(),
+            position_ms: 0,
+            since: now,
+            speed,
+        };
         clock.seek(start, now);
         clock
     }
@@ -127,7 +134,10 @@ impl Recording {
         let observations = self.observations(airport);
         let after = observations.partition_point(|o| o.time <= now);
         let observation = observations.get(after.checked_sub(1)?)?;
-        Some(Current { observation, age: now.0 - observation.time.0 })
+        Some(Current {
+            observation,
+            age: now.0 - observation.time.0,
+        })
     }
 
     /// The last `hours` full hours up to `now`, oldest first; an hour without
@@ -141,8 +151,12 @@ impl Recording {
             .map(|back| {
                 let time = newest.plus(-back * HOUR);
                 // The last report of the hour, were there several.
-                let after = observations.partition_point(|o| o.time < time.plus(HOUR) && o.time <= now);
-                let observation = after.checked_sub(1).map(|i| &observations[i]).filter(|o| o.time >= time);
+                let after =
+                    observations.partition_point(|o| o.time < time.plus(HOUR) && o.time <= now);
+                let observation = after
+                    .checked_sub(1)
+                    .map(|i| &observations[i])
+                    .filter(|o| o.time >= time);
                 Slot { time, observation }
             })
             .collect()
@@ -154,9 +168,15 @@ impl Recording {
     #[must_use]
     pub fn pressure_change(&self, airport: Airport, now: Time) -> Option<f64> {
         let slots = self.history(airport, now, 5);
-        let pressure = |i: usize| slots[i].observation.and_then(|o| o.value(Quantity::Pressure));
+        let pressure = |i: usize| {
+            slots[i]
+                .observation
+                .and_then(|o| o.value(Quantity::Pressure))
+        };
         let (late, newest) = [4, 3].into_iter().find_map(|i| Some((i, pressure(i)?)))?;
-        let (early, oldest) = [1, 0, 2].into_iter().find_map(|i| Some((i, pressure(i)?)))?;
+        let (early, oldest) = [1, 0, 2]
+            .into_iter()
+            .find_map(|i| Some((i, pressure(i)?)))?;
         (late > early).then(|| (newest - oldest) * 3.0 / (late - early) as f64)
     }
 }
@@ -166,7 +186,11 @@ mod tests {
     use super::*;
 
     fn year() -> Recording {
-        Recording::parse("weather-2013.csv", include_str!("../../data/weather-2013.csv")).unwrap()
+        Recording::parse(
+            "weather-2013.csv",
+            include_str!("../../data/weather-2013.csv"),
+        )
+        .unwrap()
     }
 
     fn time(text: &str) -> Time {
@@ -176,23 +200,46 @@ mod tests {
     #[test]
     fn the_clock_keeps_its_place_when_the_speed_changes() {
         let year = year();
-        let mut clock = Clock::new(&year, time("2013-05-08T12:00"), Duration::from_secs(100), 3600);
-        assert_eq!(clock.now(Duration::from_secs(102)).to_string(), "2013-05-08T14:00:00Z");
+        let mut clock = Clock::new(
+            &year,
+            time("2013-05-08T12:00"),
+            Duration::from_secs(100),
+            3600,
+        );
+        assert_eq!(
+            clock.now(Duration::from_secs(102)).to_string(),
+            "2013-05-08T14:00:00Z"
+        );
         clock.set_speed(60, Duration::from_secs(102));
-        assert_eq!(clock.now(Duration::from_secs(102)).to_string(), "2013-05-08T14:00:00Z");
-        assert_eq!(clock.now(Duration::from_secs(112)).to_string(), "2013-05-08T14:10:00Z");
+        assert_eq!(
+            clock.now(Duration::from_secs(102)).to_string(),
+            "2013-05-08T14:00:00Z"
+        );
+        assert_eq!(
+            clock.now(Duration::from_secs(112)).to_string(),
+            "2013-05-08T14:10:00Z"
+        );
         clock.set_speed(0, Duration::from_secs(112));
-        assert_eq!(clock.now(Duration::from_secs(9999)).to_string(), "2013-05-08T14:10:00Z");
+        assert_eq!(
+            clock.now(Duration::from_secs(9999)).to_string(),
+            "2013-05-08T14:10:00Z"
+        );
         assert_eq!(clock.until_next_hour(Duration::from_secs(9999)), None);
         clock.set_speed(3600, Duration::from_secs(9999));
-        assert_eq!(clock.until_next_hour(Duration::from_secs(9999)), Some(Duration::from_millis(834)));
+        assert_eq!(
+            clock.until_next_hour(Duration::from_secs(9999)),
+            Some(Duration::from_millis(834))
+        );
     }
 
     #[test]
     fn behind_the_last_hour_comes_the_first() {
         let year = year();
         let clock = Clock::new(&year, time("2013-12-30T23:30"), Duration::ZERO, 3600);
-        assert_eq!(clock.now(Duration::from_secs(1)).to_string(), "2013-01-01T06:30:00Z");
+        assert_eq!(
+            clock.now(Duration::from_secs(1)).to_string(),
+            "2013-01-01T06:30:00Z"
+        );
         let odd = Clock::new(&year, time("1999-01-01"), Duration::ZERO, 1);
         assert!(odd.now(Duration::ZERO) >= year.first() && odd.now(Duration::ZERO) < year.end());
         assert!(clock.now(Duration::MAX) < year.end());
@@ -207,23 +254,44 @@ mod tests {
         assert!(!current.is_fresh());
         let history = year.history(Airport::Ewr, now, 24);
         assert_eq!(history.len(), 24);
-        assert_eq!(history.last().unwrap().time.to_string(), "2013-10-26T04:00:00Z");
-        assert_eq!(history.iter().filter(|slot| slot.observation.is_none()).count(), 5);
+        assert_eq!(
+            history.last().unwrap().time.to_string(),
+            "2013-10-26T04:00:00Z"
+        );
+        assert_eq!(
+            history
+                .iter()
+                .filter(|slot| slot.observation.is_none())
+                .count(),
+            5
+        );
     }
 
     #[test]
     fn before_the_first_observation_there_is_none() {
         let year = year();
-        assert!(year.current(Airport::Jfk, time("2013-01-01T05:59")).is_none());
-        assert!(year.history(Airport::Jfk, time("2013-01-01T06:00"), 48)[..47].iter().all(|s| s.observation.is_none()));
+        assert!(
+            year.current(Airport::Jfk, time("2013-01-01T05:59"))
+                .is_none()
+        );
+        assert!(
+            year.history(Airport::Jfk, time("2013-01-01T06:00"), 48)[..47]
+                .iter()
+                .all(|s| s.observation.is_none())
+        );
     }
 
     #[test]
     fn the_pressure_trend_bridges_a_missing_report() {
         let year = year();
         // 21:00 1012.2, 18:00 and 17:00 not reported, 19:00 1012.
-        let change = year.pressure_change(Airport::Ewr, time("2013-05-09T21:00")).unwrap();
+        let change = year
+            .pressure_change(Airport::Ewr, time("2013-05-09T21:00"))
+            .unwrap();
         assert!((change - (1012.2 - 1012.0) * 1.5).abs() < 1e-9, "{change}");
-        assert!(year.pressure_change(Airport::Ewr, time("2013-05-08T17:00")).is_none());
+        assert!(
+            year.pressure_change(Airport::Ewr, time("2013-05-08T17:00"))
+                .is_none()
+        );
     }
 }

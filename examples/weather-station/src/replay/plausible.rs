@@ -47,13 +47,20 @@ pub(super) fn check(observations: &mut [Observation]) {
                 }
             }
         }
-        let Some(jump) = spike(quantity) else { continue };
+        let Some(jump) = spike(quantity) else {
+            continue;
+        };
         for middle in 1..observations.len().saturating_sub(1) {
-            let [a, b, c] = [&observations[middle - 1], &observations[middle], &observations[middle + 1]];
+            let [a, b, c] = [
+                &observations[middle - 1],
+                &observations[middle],
+                &observations[middle + 1],
+            ];
             if c.time.0 - a.time.0 > NEIGHBOURHOOD {
                 continue;
             }
-            let (Some(before), Some(value), Some(after)) = (a.value(quantity), b.value(quantity), c.value(quantity))
+            let (Some(before), Some(value), Some(after)) =
+                (a.value(quantity), b.value(quantity), c.value(quantity))
             else {
                 continue;
             };
@@ -73,13 +80,23 @@ mod tests {
 
     #[test]
     fn the_shipped_year_has_one_impossible_wind_and_one_impossible_hour_of_frost() {
-        let year = Recording::parse("weather-2013.csv", include_str!("../../data/weather-2013.csv")).unwrap();
+        let year = Recording::parse(
+            "weather-2013.csv",
+            include_str!("../../data/weather-2013.csv"),
+        )
+        .unwrap();
         let mut found = Vec::new();
         for airport in Airport::ALL {
             for observation in year.observations(airport) {
                 for quantity in Quantity::ALL {
                     if let Reading::Implausible(value, why) = observation.get(quantity) {
-                        found.push((airport.code(), observation.time.to_string(), quantity, value, why));
+                        found.push((
+                            airport.code(),
+                            observation.time.to_string(),
+                            quantity,
+                            value,
+                            why,
+                        ));
                     }
                 }
             }
@@ -93,10 +110,31 @@ mod tests {
                     "2013-02-12T08:00:00Z".to_owned(),
                     Quantity::WindSpeed,
                     468.7,
-                    Why::OutOfRange { lowest: 0.0, highest: 75.0 }
+                    Why::OutOfRange {
+                        lowest: 0.0,
+                        highest: 75.0
+                    }
                 ),
-                ("JFK", frost.clone(), Quantity::Temperature, -10.5, Why::Spike { before: 13.9, after: 14.0 }),
-                ("JFK", frost, Quantity::DewPoint, -11.1, Why::Spike { before: 9.4, after: 12.0 }),
+                (
+                    "JFK",
+                    frost.clone(),
+                    Quantity::Temperature,
+                    -10.5,
+                    Why::Spike {
+                        before: 13.9,
+                        after: 14.0
+                    }
+                ),
+                (
+                    "JFK",
+                    frost,
+                    Quantity::DewPoint,
+                    -11.1,
+                    Why::Spike {
+                        before: 9.4,
+                        after: 12.0
+                    }
+                ),
             ]
         );
     }
@@ -106,17 +144,32 @@ mod tests {
         let at = |hour: i64, value: f64| {
             let mut readings = [Reading::Missing; 8];
             readings[Quantity::Temperature as usize] = Reading::Plausible(value);
-            Observation { time: crate::time::Time(hour * HOUR), readings }
+            Observation {
+                time: crate::time::Time(hour * HOUR),
+                readings,
+            }
         };
         let mut front = [at(0, 28.0), at(1, 14.0), at(2, 13.0)];
         check(&mut front);
-        assert_eq!(front[1].get(Quantity::Temperature), Reading::Plausible(14.0));
+        assert_eq!(
+            front[1].get(Quantity::Temperature),
+            Reading::Plausible(14.0)
+        );
         // Across a gap of five hours nobody knows.
         let mut gap = [at(0, 28.0), at(3, 5.0), at(5, 28.0)];
         check(&mut gap);
         assert_eq!(gap[1].get(Quantity::Temperature), Reading::Plausible(5.0));
         let mut spike = [at(0, 14.0), at(1, 28.0), at(2, 13.0)];
         check(&mut spike);
-        assert_eq!(spike[1].get(Quantity::Temperature), Reading::Implausible(28.0, Why::Spike { before: 14.0, after: 13.0 }));
+        assert_eq!(
+            spike[1].get(Quantity::Temperature),
+            Reading::Implausible(
+                28.0,
+                Why::Spike {
+                    before: 14.0,
+                    after: 13.0
+                }
+            )
+        );
     }
 }

@@ -56,7 +56,9 @@ impl Airport {
     /// The airport of a code.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Airport> {
-        Airport::ALL.into_iter().find(|airport| airport.code() == code)
+        Airport::ALL
+            .into_iter()
+            .find(|airport| airport.code() == code)
     }
 }
 
@@ -225,9 +227,15 @@ impl Recording {
     /// # Errors
     /// If the first line does not name the columns, or no row can be read.
     pub fn parse(file: &str, text: &str) -> Result<Recording, NoRecording> {
-        let no = |reason: String| NoRecording { file: file.to_owned(), reason };
+        let no = |reason: String| NoRecording {
+            file: file.to_owned(),
+            reason,
+        };
         let mut lines = text.lines().enumerate();
-        let header: Vec<&str> = lines.next().map(|(_, line)| line.trim_end().split(',').collect()).unwrap_or_default();
+        let header: Vec<&str> = lines
+            .next()
+            .map(|(_, line)| line.trim_end().split(',').collect())
+            .unwrap_or_default();
         let column = |name: &str| {
             header.iter().position(|c| *c == name).ok_or_else(|| {
                 no(format!("line 1 does not name the column `{name}`; the first line must name all ten columns, as in data/weather-2013.csv"))
@@ -253,7 +261,10 @@ impl Recording {
             }
             match columns.row(line.trim_end()) {
                 Ok((airport, observation)) => stations[airport as usize].push(observation),
-                Err(reason) => skipped.push(Skipped { line: index + 1, reason }),
+                Err(reason) => skipped.push(Skipped {
+                    line: index + 1,
+                    reason,
+                }),
             }
         }
         for observations in &mut stations {
@@ -264,12 +275,28 @@ impl Recording {
             observations.reverse();
             plausible::check(observations);
         }
-        let first = stations.iter().filter_map(|s| s.first()).map(|o| o.time).min();
-        let last = stations.iter().filter_map(|s| s.last()).map(|o| o.time).max();
+        let first = stations
+            .iter()
+            .filter_map(|s| s.first())
+            .map(|o| o.time)
+            .min();
+        let last = stations
+            .iter()
+            .filter_map(|s| s.last())
+            .map(|o| o.time)
+            .max();
         match (first, last) {
-            (Some(first), Some(last)) => Ok(Recording { stations, skipped, first, last }),
+            (Some(first), Some(last)) => Ok(Recording {
+                stations,
+                skipped,
+                first,
+                last,
+            }),
             _ => Err(no(match skipped.first() {
-                Some(s) => format!("no row can be read; the first, line {}: {}", s.line, s.reason),
+                Some(s) => format!(
+                    "no row can be read; the first, line {}: {}",
+                    s.line, s.reason
+                ),
                 None => "it has no rows below its header".to_owned(),
             })),
         }
@@ -306,12 +333,24 @@ impl Columns {
     fn row(&self, line: &str) -> Result<(Airport, Observation), String> {
         let fields: Vec<&str> = line.split(',').collect();
         if fields.len() != self.count {
-            return Err(format!("{} fields where the header names {}", fields.len(), self.count));
+            return Err(format!(
+                "{} fields where the header names {}",
+                fields.len(),
+                self.count
+            ));
         }
-        let time = Time::parse(fields[self.time])
-            .ok_or_else(|| format!("`{}` is not a time such as 2013-05-08T14:00:00Z", fields[self.time]))?;
-        let airport = Airport::from_code(fields[self.station])
-            .ok_or_else(|| format!("`{}` is not a station; known are EWR, JFK and LGA", fields[self.station]))?;
+        let time = Time::parse(fields[self.time]).ok_or_else(|| {
+            format!(
+                "`{}` is not a time such as 2013-05-08T14:00:00Z",
+                fields[self.time]
+            )
+        })?;
+        let airport = Airport::from_code(fields[self.station]).ok_or_else(|| {
+            format!(
+                "`{}` is not a station; known are EWR, JFK and LGA",
+                fields[self.station]
+            )
+        })?;
         let mut readings = [Reading::Missing; 8];
         for quantity in Quantity::ALL {
             let field = fields[self.quantities[quantity as usize]].trim();
@@ -319,8 +358,15 @@ impl Columns {
                 continue;
             }
             match field.parse::<f64>() {
-                Ok(value) if value.is_finite() => readings[quantity as usize] = Reading::Plausible(value),
-                _ => return Err(format!("`{field}` is not a number for {}", quantity.column())),
+                Ok(value) if value.is_finite() => {
+                    readings[quantity as usize] = Reading::Plausible(value)
+                }
+                _ => {
+                    return Err(format!(
+                        "`{field}` is not a number for {}",
+                        quantity.column()
+                    ));
+                }
             }
         }
         Ok((airport, Observation { time, readings }))
@@ -335,14 +381,26 @@ mod tests {
 
     #[test]
     fn the_shipped_year_is_whole() {
-        let year = Recording::parse("weather-2013.csv", include_str!("../../data/weather-2013.csv")).unwrap();
+        let year = Recording::parse(
+            "weather-2013.csv",
+            include_str!("../../data/weather-2013.csv"),
+        )
+        .unwrap();
         assert_eq!(year.skipped, []);
-        let rows: usize = Airport::ALL.iter().map(|a| year.observations(*a).len()).sum();
+        let rows: usize = Airport::ALL
+            .iter()
+            .map(|a| year.observations(*a).len())
+            .sum();
         assert_eq!(rows, 26_115);
         assert_eq!(year.first().to_string(), "2013-01-01T06:00:00Z");
         assert_eq!(year.end().to_string(), "2013-12-31T00:00:00Z");
         let missing = Airport::ALL.iter().flat_map(|a| year.observations(*a));
-        assert_eq!(missing.filter(|o| o.get(Quantity::Pressure) == Reading::Missing).count(), 2729);
+        assert_eq!(
+            missing
+                .filter(|o| o.get(Quantity::Pressure) == Reading::Missing)
+                .count(),
+            2729
+        );
     }
 
     #[test]
@@ -352,26 +410,45 @@ mod tests {
         );
         let recording = Recording::parse("own.csv", &text).unwrap();
         assert_eq!(recording.observations(Airport::Ewr).len(), 1);
-        assert_eq!(recording.observations(Airport::Ewr)[0].get(Quantity::Pressure), Reading::Missing);
+        assert_eq!(
+            recording.observations(Airport::Ewr)[0].get(Quantity::Pressure),
+            Reading::Missing
+        );
         let lines: Vec<usize> = recording.skipped.iter().map(|s| s.line).collect();
         assert_eq!(lines, [3, 4, 5, 6]);
-        assert_eq!(recording.skipped[2].reason, "`warm` is not a number for temperature_celsius");
+        assert_eq!(
+            recording.skipped[2].reason,
+            "`warm` is not a number for temperature_celsius"
+        );
     }
 
     #[test]
     fn what_is_no_recording_says_what_to_do() {
-        let error = Recording::parse("own.csv", "a,b\n1,2\n").unwrap_err().to_string();
-        assert!(error.starts_with("own.csv: line 1 does not name the column `time`;"), "{error}");
+        let error = Recording::parse("own.csv", "a,b\n1,2\n")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("own.csv: line 1 does not name the column `time`;"),
+            "{error}"
+        );
         assert!(Recording::parse("own.csv", "").is_err());
-        assert!(Recording::parse("own.csv", HEADER).unwrap_err().reason.contains("no rows"));
+        assert!(
+            Recording::parse("own.csv", HEADER)
+                .unwrap_err()
+                .reason
+                .contains("no rows")
+        );
     }
 
     #[test]
     fn columns_may_stand_in_any_order_and_rows_too() {
         let text = "station,time,visibility_kilometres,dew_point_celsius,humidity_percent,wind_direction_degrees,wind_speed_metres_per_second,precipitation_millimetres,pressure_hectopascal,temperature_celsius\nJFK,2013-05-08T01:00:00Z,,,,,,,,2\nJFK,2013-05-08T00:00:00Z,,,,,,,,1\nJFK,2013-05-08T01:00:00Z,,,,,,,,3\n";
         let recording = Recording::parse("own.csv", text).unwrap();
-        let temperatures: Vec<_> =
-            recording.observations(Airport::Jfk).iter().map(|o| o.value(Quantity::Temperature)).collect();
+        let temperatures: Vec<_> = recording
+            .observations(Airport::Jfk)
+            .iter()
+            .map(|o| o.value(Quantity::Temperature))
+            .collect();
         assert_eq!(temperatures, [Some(1.0), Some(3.0)]);
     }
 }

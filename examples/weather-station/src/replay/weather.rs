@@ -107,12 +107,14 @@ fn sun(airport: Airport, time: Time) -> (f64, bool) {
     let (latitude, longitude) = airport.position();
     let year = Time::from_civil(time.civil().year, 1, 1, 0, 0, 0).unwrap_or_default();
     let day = (time.0 - year.0) as f64 / DAY as f64;
-    let declination = (-23.44f64).to_radians() * ((day + 10.0) / 365.25 * std::f64::consts::TAU).cos();
+    let declination =
+        (-23.44f64).to_radians() * ((day + 10.0) / 365.25 * std::f64::consts::TAU).cos();
     let hour = time.0.rem_euclid(DAY) as f64 / 3600.0 + longitude / 15.0;
     let angle = ((hour - 12.0).rem_euclid(24.0) + 12.0).rem_euclid(24.0) - 12.0;
     let angle = (angle * 15.0).to_radians();
     let latitude = latitude.to_radians();
-    let height = latitude.sin() * declination.sin() + latitude.cos() * declination.cos() * angle.cos();
+    let height =
+        latitude.sin() * declination.sin() + latitude.cos() * declination.cos() * angle.cos();
     (height.asin().to_degrees(), angle > 0.0)
 }
 
@@ -133,14 +135,21 @@ mod tests {
         for (quantity, value) in values {
             readings[*quantity as usize] = Reading::Plausible(*value);
         }
-        Observation { time: Time(0), readings }
+        Observation {
+            time: Time(0),
+            readings,
+        }
     }
 
     #[test]
     fn chill_heat_and_the_mild_between() {
         use Quantity::{Humidity, Temperature, WindSpeed};
         // From the tables of the Canadian and the US weather services.
-        let chill = feels_like(&observation(&[(Temperature, -10.0), (WindSpeed, 30.0 / 3.6)])).unwrap();
+        let chill = feels_like(&observation(&[
+            (Temperature, -10.0),
+            (WindSpeed, 30.0 / 3.6),
+        ]))
+        .unwrap();
         assert_eq!(chill.round(), -20.0);
         let heat = feels_like(&observation(&[(Temperature, 32.22), (Humidity, 70.0)])).unwrap();
         assert_eq!((heat * 1.8 + 32.0).round(), 106.0);
@@ -151,7 +160,13 @@ mod tests {
     #[test]
     fn conditions_follow_the_readings() {
         use Quantity::{Precipitation, Temperature, Visibility};
-        let of = |rain, sight, t| condition(&observation(&[(Precipitation, rain), (Visibility, sight), (Temperature, t)]));
+        let of = |rain, sight, t| {
+            condition(&observation(&[
+                (Precipitation, rain),
+                (Visibility, sight),
+                (Temperature, t),
+            ]))
+        };
         assert_eq!(of(0.0, 16.0, 20.0), Some(Condition::Dry));
         assert_eq!(of(0.0, 0.4, 20.0), Some(Condition::Fog));
         assert_eq!(of(0.0, 3.0, 20.0), Some(Condition::Mist));
@@ -174,6 +189,9 @@ mod tests {
 
     #[test]
     fn compass_points_wrap() {
-        assert_eq!([0.0, 360.0, 349.0, 11.0, 90.0, 225.0].map(compass_point), [0, 0, 0, 0, 4, 10]);
+        assert_eq!(
+            [0.0, 360.0, 349.0, 11.0, 90.0, 225.0].map(compass_point),
+            [0, 0, 0, 0, 4, 10]
+        );
     }
 }

@@ -25,7 +25,8 @@ pub(super) fn integer(root: &Path, file: &str) -> Option<Reading<i64>> {
     read(root, file).map(|text| {
         text.and_then(|text| {
             let text = text.trim();
-            text.parse().map_err(|_| failure(file, format!("`{}` is not a whole number", shortened(text))))
+            text.parse()
+                .map_err(|_| failure(file, format!("`{}` is not a whole number", shortened(text))))
         })
     })
 }
@@ -40,24 +41,35 @@ pub(super) fn word(root: &Path, file: &str) -> Option<String> {
 /// The names in a folder below `root` that begin with `prefix`, in the order
 /// of their numbers (`hwmon2` before `hwmon10`).
 pub(super) fn folder(root: &Path, folder: &str, prefix: &str) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
+        return Vec::new();
+    };
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.starts_with(prefix))
         .collect();
-    let number = |name: &str| name.bytes().filter(u8::is_ascii_digit).fold(0u64, |n, d| n.saturating_mul(10).saturating_add(u64::from(d - b'0')));
+    let number = |name: &str| {
+        name.bytes().filter(u8::is_ascii_digit).fold(0u64, |n, d| {
+            n.saturating_mul(10).saturating_add(u64::from(d - b'0'))
+        })
+    };
     names.sort_by(|a, b| number(a).cmp(&number(b)).then_with(|| a.cmp(b)));
     names
 }
 
 /// A failure of a file.
 pub(super) fn failure(file: &str, reason: impl Into<String>) -> Failure {
-    Failure { file: format!("/{file}"), reason: reason.into() }
+    Failure {
+        file: format!("/{file}"),
+        reason: reason.into(),
+    }
 }
 
 /// The first forty characters, so that a strange file fills no page.
 pub(super) fn shortened(text: &str) -> &str {
-    text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(40)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 /// Errors by which the kernel says that a sensor is not there or is off.
@@ -67,8 +79,13 @@ fn is_absence(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
         || error.kind() == ErrorKind::Unsupported
         || error.raw_os_error().is_some_and(|code| {
-            [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO, rustix::io::Errno::NODATA, rustix::io::Errno::OPNOTSUPP]
-                .iter()
-                .any(|errno| errno.raw_os_error() == code)
+            [
+                rustix::io::Errno::NODEV,
+                rustix::io::Errno::NXIO,
+                rustix::io::Errno::NODATA,
+                rustix::io::Errno::OPNOTSUPP,
+            ]
+            .iter()
+            .any(|errno| errno.raw_os_error() == code)
         })
 }

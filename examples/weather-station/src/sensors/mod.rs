@@ -197,13 +197,18 @@ impl Sampler {
     /// A sampler of the machine whose file system begins at `root`.
     #[must_use]
     pub fn new(root: impl AsRef<Path>) -> Sampler {
-        Sampler { root: root.as_ref().to_owned(), traffic: None, curves: BTreeMap::new() }
+        Sampler {
+            root: root.as_ref().to_owned(),
+            traffic: None,
+            curves: BTreeMap::new(),
+        }
     }
 
     /// Reads everything. `now` is a monotonic time, for rates.
     pub fn sample(&mut self, now: Duration) -> Snapshot {
         let root = &self.root;
-        let network = proc::network(root).map(|interfaces| interfaces.map(|i| self.with_rates(i, now)));
+        let network =
+            proc::network(root).map(|interfaces| interfaces.map(|i| self.with_rates(i, now)));
         let mut snapshot = Snapshot {
             load: proc::load(&self.root),
             pressure: proc::pressure(&self.root),
@@ -223,7 +228,9 @@ impl Sampler {
         if let Some((then, before)) = &self.traffic {
             let seconds = now.saturating_sub(*then).as_secs_f64();
             for interface in &mut interfaces {
-                let Some(old) = before.iter().find(|i| i.name == interface.name) else { continue };
+                let Some(old) = before.iter().find(|i| i.name == interface.name) else {
+                    continue;
+                };
                 let received = interface.received.checked_sub(old.received);
                 let sent = interface.sent.checked_sub(old.sent);
                 if let (Some(received), Some(sent), true) = (received, sent, seconds > 0.0) {
@@ -243,10 +250,16 @@ impl Sampler {
             seen.push(("load".to_owned(), load.as_ref().ok().map(|l| l.one)));
         }
         for (resource, pressure) in &snapshot.pressure {
-            seen.push((resource.curve().to_owned(), pressure.as_ref().ok().map(|p| p.ten_seconds)));
+            seen.push((
+                resource.curve().to_owned(),
+                pressure.as_ref().ok().map(|p| p.ten_seconds),
+            ));
         }
         if let Some(memory) = &snapshot.memory {
-            let used = memory.as_ref().ok().map(|m| m.total.saturating_sub(m.available) as f64);
+            let used = memory
+                .as_ref()
+                .ok()
+                .map(|m| m.total.saturating_sub(m.available) as f64);
             seen.push(("memory".to_owned(), used));
         }
         if let Some(Ok(interfaces)) = &snapshot.network {
@@ -257,9 +270,13 @@ impl Sampler {
             }
         }
         for channel in &snapshot.channels {
-            seen.push((format!("channel {}", channel.label), channel.value.as_ref().ok().copied()));
+            seen.push((
+                format!("channel {}", channel.label),
+                channel.value.as_ref().ok().copied(),
+            ));
         }
-        self.curves.retain(|name, _| seen.iter().any(|(n, _)| n == name));
+        self.curves
+            .retain(|name, _| seen.iter().any(|(n, _)| n == name));
         for (name, value) in seen {
             let curve = self.curves.entry(name).or_default();
             if let Some(value) = value {

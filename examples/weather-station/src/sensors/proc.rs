@@ -10,8 +10,17 @@ pub(super) fn load(root: &Path) -> Option<Reading<Load>> {
     read(root, FILE).map(|text| {
         let text = text?;
         let mut numbers = text.split_whitespace().map(|word| number(FILE, word));
-        let mut next = || numbers.next().unwrap_or_else(|| Err(failure(FILE, "it has less than three numbers")));
-        Ok(Load { one: next()?, five: next()?, fifteen: next()?, processors: processors(root) })
+        let mut next = || {
+            numbers
+                .next()
+                .unwrap_or_else(|| Err(failure(FILE, "it has less than three numbers")))
+        };
+        Ok(Load {
+            one: next()?,
+            five: next()?,
+            fifteen: next()?,
+            processors: processors(root),
+        })
     })
 }
 
@@ -50,11 +59,17 @@ fn stalls(file: &str, text: &str) -> Reading<Pressure> {
         .find_map(|line| line.strip_prefix("some "))
         .ok_or_else(|| failure(file, "it has no line that begins with `some`"))?;
     let field = |name: &str| {
-        let value = line.split_whitespace().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-        let value = value.ok_or_else(|| failure(file, format!("its line `some` has no `{name}`")))?;
+        let value = line
+            .split_whitespace()
+            .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let value =
+            value.ok_or_else(|| failure(file, format!("its line `some` has no `{name}`")))?;
         number(file, value)
     };
-    Ok(Pressure { ten_seconds: field("avg10")?, minute: field("avg60")? })
+    Ok(Pressure {
+        ten_seconds: field("avg10")?,
+        minute: field("avg60")?,
+    })
 }
 
 /// Main memory from `/proc/meminfo`. Kernels before 3.14 do not say what is
@@ -64,20 +79,33 @@ pub(super) fn memory(root: &Path) -> Option<Reading<Memory>> {
     read(root, FILE).map(|text| {
         let text = text?;
         let field = |name: &str| -> Reading<Option<u64>> {
-            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            let value = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             let Some(value) = value else { return Ok(None) };
-            let kilobytes = value.trim().strip_suffix("kB").map(str::trim).and_then(|v| v.parse::<u64>().ok());
+            let kilobytes = value
+                .trim()
+                .strip_suffix("kB")
+                .map(str::trim)
+                .and_then(|v| v.parse::<u64>().ok());
             let bytes = kilobytes.and_then(|k| k.checked_mul(1024));
-            bytes.map(Some).ok_or_else(|| failure(FILE, format!("its `{name}` is not a number of kB")))
+            bytes
+                .map(Some)
+                .ok_or_else(|| failure(FILE, format!("its `{name}` is not a number of kB")))
         };
         let total = field("MemTotal")?.ok_or_else(|| failure(FILE, "it has no `MemTotal`"))?;
         let available = match field("MemAvailable")? {
             Some(available) => available,
             None => ["MemFree", "Buffers", "Cached"]
                 .into_iter()
-                .try_fold(0u64, |sum, name| Ok::<_, Failure>(sum.saturating_add(field(name)?.unwrap_or(0))))?,
+                .try_fold(0u64, |sum, name| {
+                    Ok::<_, Failure>(sum.saturating_add(field(name)?.unwrap_or(0)))
+                })?,
         };
-        Ok(Memory { total, available: available.min(total) })
+        Ok(Memory {
+            total,
+            available: available.min(total),
+        })
     })
 }
 
@@ -88,16 +116,36 @@ pub(super) fn network(root: &Path) -> Option<Reading<Vec<Interface>>> {
     read(root, FILE).map(|text| {
         let text = text?;
         let mut interfaces = Vec::new();
-        for (index, line) in text.lines().enumerate().skip(2).filter(|(_, line)| !line.trim().is_empty()) {
-            let broken = || failure(FILE, format!("line {} is not a name, a colon and counters", index + 1));
+        for (index, line) in text
+            .lines()
+            .enumerate()
+            .skip(2)
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
+            let broken = || {
+                failure(
+                    FILE,
+                    format!("line {} is not a name, a colon and counters", index + 1),
+                )
+            };
             // The name may hold a colon itself; counters cannot.
             let (name, counters) = line.rsplit_once(':').ok_or_else(broken)?;
             let counters: Vec<&str> = counters.split_whitespace().collect();
-            let counter = |i: usize| counters.get(i).and_then(|c| c.parse::<u64>().ok()).ok_or_else(broken);
+            let counter = |i: usize| {
+                counters
+                    .get(i)
+                    .and_then(|c| c.parse::<u64>().ok())
+                    .ok_or_else(broken)
+            };
             let (received, sent) = (counter(0)?, counter(8)?);
             let name = name.trim();
             if name != "lo" && (received > 0 || sent > 0) {
-                interfaces.push(Interface { name: shortened(name).to_owned(), received, sent, rates: None });
+                interfaces.push(Interface {
+                    name: shortened(name).to_owned(),
+                    received,
+                    sent,
+                    rates: None,
+                });
             }
         }
         Ok(interfaces)
@@ -108,6 +156,9 @@ pub(super) fn network(root: &Path) -> Option<Reading<Vec<Interface>>> {
 fn number(file: &str, word: &str) -> Reading<f64> {
     match word.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-        _ => Err(failure(file, format!("`{}` is not a number from 0 up", shortened(word)))),
+        _ => Err(failure(
+            file,
+            format!("`{}` is not a number from 0 up", shortened(word)),
+        )),
     }
 }

@@ -16,7 +16,11 @@ pub(super) fn thermal(root: &Path) -> Vec<Channel> {
         .filter_map(|zone| {
             let value = scaled(root, &format!("{FOLDER}/{zone}/temp"), Kind::Temperature)?;
             let label = word(root, &format!("{FOLDER}/{zone}/type")).unwrap_or(zone);
-            Some(Channel { label, kind: Kind::Temperature, value })
+            Some(Channel {
+                label,
+                kind: Kind::Temperature,
+                value,
+            })
         })
         .collect()
 }
@@ -37,14 +41,23 @@ pub(super) fn monitors(root: &Path) -> Vec<Channel> {
             ("humidity", Kind::Humidity),
         ] {
             for input in folder(root, &path, prefix) {
-                let Some(channel) = input.strip_suffix("_input") else { continue };
+                let Some(channel) = input.strip_suffix("_input") else {
+                    continue;
+                };
                 let numbered = channel[prefix.len()..].bytes().all(|b| b.is_ascii_digit());
                 if !numbered {
                     continue;
                 }
-                let Some(value) = scaled(root, &format!("{path}/{input}"), kind) else { continue };
-                let label = word(root, &format!("{path}/{channel}_label")).unwrap_or_else(|| channel.to_owned());
-                channels.push(Channel { label: format!("{chip} {label}"), kind, value });
+                let Some(value) = scaled(root, &format!("{path}/{input}"), kind) else {
+                    continue;
+                };
+                let label = word(root, &format!("{path}/{channel}_label"))
+                    .unwrap_or_else(|| channel.to_owned());
+                channels.push(Channel {
+                    label: format!("{chip} {label}"),
+                    kind,
+                    value,
+                });
             }
         }
     }
@@ -66,7 +79,14 @@ fn scaled(root: &Path, file: &str, kind: Kind) -> Option<Reading<f64>> {
             Kind::Fan => value >= 0.0,
             Kind::Voltage | Kind::Current | Kind::Power => true,
         };
-        if believable { Ok(value) } else { Err(failure(file, format!("{value} cannot be; the sensor is probably not connected"))) }
+        if believable {
+            Ok(value)
+        } else {
+            Err(failure(
+                file,
+                format!("{value} cannot be; the sensor is probably not connected"),
+            ))
+        }
     })
 }
 
@@ -79,11 +99,17 @@ pub(super) fn supplies(root: &Path) -> Vec<Supply> {
             let path = format!("{FOLDER}/{name}");
             let state = match word(root, &format!("{path}/type"))?.as_str() {
                 "Battery" => battery(root, &path)?,
-                "Mains" | "USB" => integer(root, &format!("{path}/online"))?
-                    .map(|online| SupplyState::Adapter { online: online != 0 }),
+                "Mains" | "USB" => {
+                    integer(root, &format!("{path}/online"))?.map(|online| SupplyState::Adapter {
+                        online: online != 0,
+                    })
+                }
                 _ => return None,
             };
-            Some(Supply { name: shortened(&name).to_owned(), state })
+            Some(Supply {
+                name: shortened(&name).to_owned(),
+                state,
+            })
         })
         .collect()
 }

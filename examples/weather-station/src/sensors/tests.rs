@@ -37,8 +37,14 @@ fn what_is_there_is_read() {
     let machine = Machine::new(&[
         ("proc/loadavg", "0.04 0.39 0.23 1/123 4567\n"),
         ("sys/devices/system/cpu/online", "0-2,5\n"),
-        ("proc/pressure/cpu", "some avg10=1.50 avg60=0.39 avg300=0.23 total=5584267\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"),
-        ("proc/meminfo", "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    400 kB\n"),
+        (
+            "proc/pressure/cpu",
+            "some avg10=1.50 avg60=0.39 avg300=0.23 total=5584267\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+        ),
+        (
+            "proc/meminfo",
+            "MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    400 kB\n",
+        ),
         ("proc/net/dev", NET),
         ("sys/class/thermal/thermal_zone0/type", "cpu-thermal\n"),
         ("sys/class/thermal/thermal_zone0/temp", "48312\n"),
@@ -55,10 +61,37 @@ fn what_is_there_is_read() {
         ("sys/class/power_supply/AC/online", "0\n"),
     ]);
     let snapshot = machine.sample();
-    assert_eq!(snapshot.load, Some(Ok(Load { one: 0.04, five: 0.39, fifteen: 0.23, processors: Some(4) })));
-    assert_eq!(snapshot.pressure, [(Resource::Cpu, Ok(Pressure { ten_seconds: 1.5, minute: 0.39 }))]);
-    assert_eq!(snapshot.memory, Some(Ok(Memory { total: 1_024_000, available: 409_600 })));
-    let channel = |label: &str, kind, value| Channel { label: label.to_owned(), kind, value: Ok(value) };
+    assert_eq!(
+        snapshot.load,
+        Some(Ok(Load {
+            one: 0.04,
+            five: 0.39,
+            fifteen: 0.23,
+            processors: Some(4)
+        }))
+    );
+    assert_eq!(
+        snapshot.pressure,
+        [(
+            Resource::Cpu,
+            Ok(Pressure {
+                ten_seconds: 1.5,
+                minute: 0.39
+            })
+        )]
+    );
+    assert_eq!(
+        snapshot.memory,
+        Some(Ok(Memory {
+            total: 1_024_000,
+            available: 409_600
+        }))
+    );
+    let channel = |label: &str, kind, value| Channel {
+        label: label.to_owned(),
+        kind,
+        value: Ok(value),
+    };
     assert_eq!(
         snapshot.channels,
         [
@@ -72,10 +105,16 @@ fn what_is_there_is_read() {
     assert_eq!(
         snapshot.supplies,
         [
-            Supply { name: "AC".to_owned(), state: Ok(SupplyState::Adapter { online: false }) },
+            Supply {
+                name: "AC".to_owned(),
+                state: Ok(SupplyState::Adapter { online: false })
+            },
             Supply {
                 name: "BAT0".to_owned(),
-                state: Ok(SupplyState::Battery { percent: 87, status: BatteryStatus::Discharging })
+                state: Ok(SupplyState::Battery {
+                    percent: 87,
+                    status: BatteryStatus::Discharging
+                })
             },
         ]
     );
@@ -98,8 +137,15 @@ fn malformed_files_are_failures_that_name_the_file() {
     machine.write("proc/pressure/cpu", b"some avg10=\xff\n");
     let snapshot = machine.sample();
     let reason = |failure: &Failure| failure.to_string();
-    assert_eq!(reason(&snapshot.load.unwrap().unwrap_err()), "/proc/loadavg: `a` is not a number from 0 up");
-    let pressure: Vec<_> = snapshot.pressure.iter().map(|(_, p)| reason(p.as_ref().unwrap_err())).collect();
+    assert_eq!(
+        reason(&snapshot.load.unwrap().unwrap_err()),
+        "/proc/loadavg: `a` is not a number from 0 up"
+    );
+    let pressure: Vec<_> = snapshot
+        .pressure
+        .iter()
+        .map(|(_, p)| reason(p.as_ref().unwrap_err()))
+        .collect();
     assert_eq!(
         pressure,
         [
@@ -108,12 +154,19 @@ fn malformed_files_are_failures_that_name_the_file() {
             "/proc/pressure/memory: its line `some` has no `avg10`",
         ]
     );
-    assert_eq!(reason(&snapshot.memory.unwrap().unwrap_err()), "/proc/meminfo: its `MemTotal` is not a number of kB");
+    assert_eq!(
+        reason(&snapshot.memory.unwrap().unwrap_err()),
+        "/proc/meminfo: its `MemTotal` is not a number of kB"
+    );
     assert_eq!(
         reason(&snapshot.network.unwrap().unwrap_err()),
         "/proc/net/dev: line 3 is not a name, a colon and counters"
     );
-    let channels: Vec<_> = snapshot.channels.iter().map(|c| reason(c.value.as_ref().unwrap_err())).collect();
+    let channels: Vec<_> = snapshot
+        .channels
+        .iter()
+        .map(|c| reason(c.value.as_ref().unwrap_err()))
+        .collect();
     assert_eq!(
         channels,
         [
@@ -131,7 +184,10 @@ fn malformed_files_are_failures_that_name_the_file() {
 fn a_folder_in_a_files_place_is_a_failure() {
     let machine = Machine::new(&[("proc/loadavg/oddly/a/folder", "")]);
     let failure = machine.sample().load.unwrap().unwrap_err();
-    assert!(failure.reason.starts_with("it cannot be read: "), "{failure}");
+    assert!(
+        failure.reason.starts_with("it cannot be read: "),
+        "{failure}"
+    );
 }
 
 #[test]
@@ -140,8 +196,16 @@ fn rates_come_with_the_second_look_and_survive_a_restart_of_the_counters() {
     let mut sampler = Sampler::new(machine.0.path());
     let rates = |snapshot: &Snapshot| snapshot.network.as_ref().unwrap().as_ref().unwrap()[0].rates;
     assert_eq!(rates(&sampler.sample(Duration::from_secs(1))), None);
-    machine.write("proc/net/dev", NET.replace("1000", "3000").replace("500 ", "600 ").as_bytes());
-    assert_eq!(rates(&sampler.sample(Duration::from_secs(3))), Some((1000.0, 50.0)));
+    machine.write(
+        "proc/net/dev",
+        NET.replace("1000", "3000")
+            .replace("500 ", "600 ")
+            .as_bytes(),
+    );
+    assert_eq!(
+        rates(&sampler.sample(Duration::from_secs(3))),
+        Some((1000.0, 50.0))
+    );
     assert_eq!(rates(&sampler.sample(Duration::from_secs(3))), None);
     machine.write("proc/net/dev", NET.as_bytes());
     assert_eq!(rates(&sampler.sample(Duration::from_secs(5))), None);
@@ -154,7 +218,10 @@ fn curves_are_bounded_and_go_with_their_sensor() {
     for second in 0..100 {
         sampler.sample(Duration::from_secs(second));
     }
-    assert_eq!(sampler.sample(Duration::from_secs(100)).curves["load"].len(), CURVE);
+    assert_eq!(
+        sampler.sample(Duration::from_secs(100)).curves["load"].len(),
+        CURVE
+    );
     std::fs::remove_file(machine.0.path().join("proc/loadavg")).unwrap();
     assert!(sampler.sample(Duration::from_secs(101)).curves.is_empty());
 }

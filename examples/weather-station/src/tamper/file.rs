@@ -27,8 +27,14 @@ pub(super) struct File {
 
 impl File {
     pub(super) fn new(path: &Path) -> std::io::Result<File> {
-        let announcements = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        Ok(File { path: path.to_owned(), announcements, watched: false, opened: None })
+        let announcements =
+            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        Ok(File {
+            path: path.to_owned(),
+            announcements,
+            watched: false,
+            opened: None,
+        })
     }
 
     /// Takes what was announced. The announcements say only that something
@@ -50,7 +56,13 @@ impl File {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let on = On::CLOSE_WRITE | On::MODIFY | On::CREATE | On::DELETE | On::MOVED_TO | On::MOVED_FROM | On::ONLYDIR;
+        let on = On::CLOSE_WRITE
+            | On::MODIFY
+            | On::CREATE
+            | On::DELETE
+            | On::MOVED_TO
+            | On::MOVED_FROM
+            | On::ONLYDIR;
         if !self.watched {
             // Without a folder there is nothing to watch; the next read tries again.
             self.watched = inotify::add_watch(&self.announcements, folder, on).is_ok();
@@ -58,7 +70,10 @@ impl File {
     }
 
     fn failed(&self, reason: impl Into<String>) -> Option<State> {
-        Some(State::Failed(Failure { place: self.path.display().to_string(), reason: reason.into() }))
+        Some(State::Failed(Failure {
+            place: self.path.display().to_string(),
+            reason: reason.into(),
+        }))
     }
 }
 
@@ -68,7 +83,11 @@ impl Source for File {
         // Watch before reading, so that no change falls between the two.
         self.watch();
         // Not blocking: somebody may have put a pipe in the file's place.
-        let opened = rustix::fs::open(&self.path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty());
+        let opened = rustix::fs::open(
+            &self.path,
+            OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK,
+            Mode::empty(),
+        );
         let mut content = [0; LENGTH_MAX];
         let read = opened.and_then(|file| {
             let length = rustix::io::read(&file, &mut content)?;
@@ -80,8 +99,12 @@ impl Source for File {
             Err(error) => {
                 self.opened = None;
                 return match error {
-                    Errno::NOENT | Errno::NOTDIR => self.failed("there is no such file; create it with the content `0`"),
-                    error => self.failed(format!("it cannot be read: {error}; make it a file that this user may read")),
+                    Errno::NOENT | Errno::NOTDIR => {
+                        self.failed("there is no such file; create it with the content `0`")
+                    }
+                    error => self.failed(format!(
+                        "it cannot be read: {error}; make it a file that this user may read"
+                    )),
                 };
             }
         };
@@ -92,14 +115,20 @@ impl Source for File {
             b"" => None,
             other => {
                 let other: String = String::from_utf8_lossy(other).chars().take(20).collect();
-                self.failed(format!("`{other}` is neither `1` nor `0`; write one of them"))
+                self.failed(format!(
+                    "`{other}` is neither `1` nor `0`; write one of them"
+                ))
             }
         }
     }
 
     fn poll_on(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let mut on = vec![(self.announcements.as_fd(), PollFlags::IN)];
-        on.extend(self.opened.as_ref().map(|file| (file.as_fd(), PollFlags::PRI)));
+        on.extend(
+            self.opened
+                .as_ref()
+                .map(|file| (file.as_fd(), PollFlags::PRI)),
+        );
         on
     }
 }

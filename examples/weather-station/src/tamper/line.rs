@@ -30,7 +30,10 @@ pub(super) fn source(chip: &Path, line: &str) -> Box<dyn Source> {
 }
 
 fn failure(chip: &Path, line: &str, reason: impl Into<String>) -> Failure {
-    Failure { place: format!("{} line {line}", chip.display()), reason: reason.into() }
+    Failure {
+        place: format!("{} line {line}", chip.display()),
+        reason: reason.into(),
+    }
 }
 
 #[cfg(feature = "gpio")]
@@ -52,7 +55,11 @@ mod device {
 
     impl Line {
         pub(super) fn new(chip: &Path, line: &str) -> Line {
-            Line { chip: chip.to_owned(), line: line.to_owned(), request: None }
+            Line {
+                chip: chip.to_owned(),
+                line: line.to_owned(),
+                request: None,
+            }
         }
 
         fn request(&self) -> gpiocdev::Result<Request> {
@@ -72,7 +79,10 @@ mod device {
             let chip = gpiocdev::Chip::from_path(&self.chip)?;
             match chip.find_line_info(&self.line) {
                 Some(info) => Ok(info.offset),
-                None => Err(gpiocdev::Error::InvalidArgument(format!("the chip has no line called `{}`", self.line))),
+                None => Err(gpiocdev::Error::InvalidArgument(format!(
+                    "the chip has no line called `{}`",
+                    self.line
+                ))),
             }
         }
 
@@ -91,20 +101,33 @@ mod device {
                 Ok(request) => request,
                 Err(error) => {
                     let reason = format!("{error}; name a line that this user may request");
-                    return Some(State::Failed(super::failure(&self.chip, &self.line, reason)));
+                    return Some(State::Failed(super::failure(
+                        &self.chip, &self.line, reason,
+                    )));
                 }
             };
             match self.value(&request) {
                 Ok(value) => {
                     self.request = Some(request);
-                    Some(if value == Value::Active { State::Tampered } else { State::Quiet })
+                    Some(if value == Value::Active {
+                        State::Tampered
+                    } else {
+                        State::Quiet
+                    })
                 }
-                Err(error) => Some(State::Failed(super::failure(&self.chip, &self.line, error.to_string()))),
+                Err(error) => Some(State::Failed(super::failure(
+                    &self.chip,
+                    &self.line,
+                    error.to_string(),
+                ))),
             }
         }
 
         fn poll_on(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
-            self.request.iter().map(|request| (request.as_fd(), PollFlags::IN)).collect()
+            self.request
+                .iter()
+                .map(|request| (request.as_fd(), PollFlags::IN))
+                .collect()
         }
     }
 }

@@ -121,7 +121,11 @@ impl Watch {
             Input::Line { chip, line } => line::source(chip, line),
         };
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Watch { wake: Arc::new(wake), source, said: None })
+        Ok(Watch {
+            wake: Arc::new(wake),
+            source,
+            said: None,
+        })
     }
 
     /// A handle by which another thread ends a wait.
@@ -141,8 +145,16 @@ impl Watch {
                 }
             }
             let mut polled = vec![PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN)];
-            polled.extend(self.source.poll_on().into_iter().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-            let timeout = Timespec { tv_sec: READ_AGAIN.as_secs() as i64, tv_nsec: 0 };
+            polled.extend(
+                self.source
+                    .poll_on()
+                    .into_iter()
+                    .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)),
+            );
+            let timeout = Timespec {
+                tv_sec: READ_AGAIN.as_secs() as i64,
+                tv_nsec: 0,
+            };
             // A signal that interrupts the wait is a reason to look again.
             let _ = poll(&mut polled, Some(&timeout));
             if !polled[0].revents().is_empty() {
@@ -204,19 +216,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("later").join("tamper.txt");
         let mut watch = Watch::new(&Input::File(path.clone())).unwrap();
-        let Event::Changed(State::Failed(failure)) = watch.wait() else { panic!("there is no such folder") };
+        let Event::Changed(State::Failed(failure)) = watch.wait() else {
+            panic!("there is no such folder")
+        };
         assert_eq!(failure.place, path.display().to_string());
         assert!(failure.reason.contains("create it"), "{failure}");
         std::fs::create_dir(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "maybe").unwrap();
-        let Event::Changed(State::Failed(failure)) = watch.wait() else { panic!("maybe is no state") };
-        assert!(failure.reason.contains("`maybe` is neither `1` nor `0`"), "{failure}");
+        let Event::Changed(State::Failed(failure)) = watch.wait() else {
+            panic!("maybe is no state")
+        };
+        assert!(
+            failure.reason.contains("`maybe` is neither `1` nor `0`"),
+            "{failure}"
+        );
         std::fs::write(&path, b"\xff\xff").unwrap();
-        let Event::Changed(State::Failed(_)) = watch.wait() else { panic!("bytes are no state") };
+        let Event::Changed(State::Failed(_)) = watch.wait() else {
+            panic!("bytes are no state")
+        };
         std::fs::write(&path, "1").unwrap();
         assert_eq!(watch.wait(), Event::Changed(State::Tampered));
         std::fs::remove_file(&path).unwrap();
-        let Event::Changed(State::Failed(_)) = watch.wait() else { panic!("there is no such file any more") };
+        let Event::Changed(State::Failed(_)) = watch.wait() else {
+            panic!("there is no such file any more")
+        };
     }
 
     #[test]
@@ -232,7 +255,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_there_names_chip_and_line() {
-        let input = Input::Line { chip: "/nowhere/gpiochip0".into(), line: "7".to_owned() };
+        let input = Input::Line {
+            chip: "/nowhere/gpiochip0".into(),
+            line: "7".to_owned(),
+        };
         let Event::Changed(State::Failed(failure)) = Watch::new(&input).unwrap().wait() else {
             panic!("there is no such chip")
         };

@@ -8,9 +8,21 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 const ASSETS: [(&str, &str, &str); 3] = [
-    ("style.css", "text/css; charset=utf-8", include_str!("../../assets/style.css")),
-    ("live.js", "text/javascript; charset=utf-8", include_str!("../../assets/live.js")),
-    ("icon.svg", "image/svg+xml", include_str!("../../assets/icon.svg")),
+    (
+        "style.css",
+        "text/css; charset=utf-8",
+        include_str!("../../assets/style.css"),
+    ),
+    (
+        "live.js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/live.js"),
+    ),
+    (
+        "icon.svg",
+        "image/svg+xml",
+        include_str!("../../assets/icon.svg"),
+    ),
 ];
 
 pub(super) async fn asset(name: Result<Path<String>, PathRejection>) -> Response {
@@ -23,11 +35,18 @@ pub(super) async fn asset(name: Result<Path<String>, PathRejection>) -> Response
         )
         .into_response()
     };
-    let Ok(Path(name)) = name else { return nothing("\u{fffd}") };
+    let Ok(Path(name)) = name else {
+        return nothing("\u{fffd}");
+    };
     match ASSETS.iter().find(|(asset, _, _)| *asset == name) {
-        Some((_, kind, content)) => {
-            ([(header::CONTENT_TYPE, *kind), (header::CACHE_CONTROL, "no-cache")], *content).into_response()
-        }
+        Some((_, kind, content)) => (
+            [
+                (header::CONTENT_TYPE, *kind),
+                (header::CACHE_CONTROL, "no-cache"),
+            ],
+            *content,
+        )
+            .into_response(),
         None => nothing(&name),
     }
 }

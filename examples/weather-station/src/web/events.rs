@@ -43,9 +43,13 @@ struct Listener {
     _place: OwnedSemaphorePermit,
 }
 
-pub(super) async fn stream(State(app): State<App>, asked: Asked, headers: HeaderMap) -> Result<Response, Response> {
-    let hours = wish(asked).and_then(|wish| wish.hours()).map_err(IntoResponse::into_response)?;
-    let (session, _) = SessionId::of(&headers).map_err(IntoResponse::into_response)?;
+pub(super) async fn stream(
+    State(app): State<App>,
+    asked: Asked,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let hours = wish(asked).and_then(|wish| wish.hours())?;
+    let (session, _) = SessionId::of(&headers)?;
     let place = app.streams.clone().try_acquire_owned().map_err(|_| {
         Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -53,7 +57,6 @@ pub(super) async fn stream(State(app): State<App>, asked: Asked, headers: Header
             "as many pages as this station serves wait for news already",
             "close one, or try again later",
         )
-        .into_response()
     })?;
     let listener = Listener {
         session,
@@ -73,7 +76,9 @@ pub(super) async fn stream(State(app): State<App>, asked: Asked, headers: Header
         let event = listener.next().await?;
         Some((Ok::<_, Infallible>(event), listener))
     });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response())
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+        .into_response())
 }
 
 impl Listener {
@@ -99,12 +104,19 @@ impl Listener {
 
     fn look(&mut self) {
         self.news.mark_unchanged();
-        let (language, panels, data) = self
-            .app
-            .station
-            .look(&self.session, &self.accepted, self.hours, |view| (view.language, panels(view), data(view)));
-        if self.language.replace(language).is_some_and(|before| before != language) {
-            self.waiting.push_back(Event::default().event("reload").data(language.code()));
+        let (language, panels, data) =
+            self.app
+                .station
+                .look(&self.session, &self.accepted, self.hours, |view| {
+                    (view.language, panels(view), data(view))
+                });
+        if self
+            .language
+            .replace(language)
+            .is_some_and(|before| before != language)
+        {
+            self.waiting
+                .push_back(Event::default().event("reload").data(language.code()));
             return;
         }
         let mut changed = Map::new();
@@ -115,11 +127,16 @@ impl Listener {
             }
         }
         if !changed.is_empty() {
-            self.waiting.push_back(Event::default().event("panels").data(Value::Object(changed).to_string()));
+            self.waiting.push_back(
+                Event::default()
+                    .event("panels")
+                    .data(Value::Object(changed).to_string()),
+            );
         }
         let data = data.to_string();
         if data != self.sent_data {
-            self.waiting.push_back(Event::default().event("data").data(data.clone()));
+            self.waiting
+                .push_back(Event::default().event("data").data(data.clone()));
             self.sent_data = data;
         }
     }

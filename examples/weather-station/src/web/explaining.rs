@@ -29,7 +29,12 @@ pub(super) struct Explaining {
 
 impl Explaining {
     pub(super) fn new(stream: Arc<TcpStream>) -> Explaining {
-        Explaining { stream, held: Vec::new(), sent: 0, unanswered: Arc::default() }
+        Explaining {
+            stream,
+            held: Vec::new(),
+            sent: 0,
+            unanswered: Arc::default(),
+        }
     }
 
     /// Whether the client has sent something since the last answer.
@@ -64,11 +69,22 @@ fn explanation(answer: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let (status, text) = match status {
-        "400" => ("400 Bad Request", "request head: it is not HTTP/1.1; send a request line, headers and an empty line".to_owned()),
-        "414" => ("414 URI Too Long", format!("request line: its address is too long; keep the whole head below {HEAD_BYTES_MAX} bytes")),
+        "400" => (
+            "400 Bad Request",
+            "request head: it is not HTTP/1.1; send a request line, headers and an empty line"
+                .to_owned(),
+        ),
+        "414" => (
+            "414 URI Too Long",
+            format!(
+                "request line: its address is too long; keep the whole head below {HEAD_BYTES_MAX} bytes"
+            ),
+        ),
         "431" => (
             "431 Request Header Fields Too Large",
-            format!("request head: it is too long; keep it below {HEAD_BYTES_MAX} bytes and {HEADERS_MAX} headers, for instance by deleting this host's cookies"),
+            format!(
+                "request head: it is too long; keep it below {HEAD_BYTES_MAX} bytes and {HEADERS_MAX} headers, for instance by deleting this host's cookies"
+            ),
         ),
         _ => return None,
     };
@@ -84,7 +100,11 @@ fn answer_with(status: &str, text: &str) -> Vec<u8> {
 }
 
 impl Read for Explaining {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
         let mut bytes = [0; 8 * 1024];
         let length = buffer.remaining().min(bytes.len());
         loop {
@@ -105,7 +125,11 @@ impl Read for Explaining {
 }
 
 impl Write for Explaining {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         ready!(self.poll_held(cx))?;
         self.unanswered.store(false, Ordering::Relaxed);
         if let Some(explanation) = explanation(bytes) {
@@ -135,7 +159,10 @@ fn close_sending(stream: &TcpStream) {
 /// so, closes our side, and takes what the client still sends for a moment.
 pub(super) async fn farewell(stream: &TcpStream, late: bool, patience: Duration) {
     if late {
-        let text = format!("request head: it was not complete within {} s; send it faster", patience.as_secs_f64());
+        let text = format!(
+            "request head: it was not complete within {} s; send it faster",
+            patience.as_secs_f64()
+        );
         let answer = answer_with("408 Request Timeout", &text);
         // One attempt: a client that is late to send is often late to read.
         let _ = stream.try_write(&answer);
@@ -162,13 +189,23 @@ mod tests {
 
     #[test]
     fn only_empty_refusals_are_explained() {
-        let refusal = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
+        let refusal =
+            b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
         let explained = String::from_utf8(explanation(refusal).unwrap()).unwrap();
-        assert!(explained.starts_with("HTTP/1.1 431 ") && explained.contains("deleting"), "{explained}");
+        assert!(
+            explained.starts_with("HTTP/1.1 431 ") && explained.contains("deleting"),
+            "{explained}"
+        );
         let (head, body) = explained.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("content-length: {}\r\n", body.len())));
-        assert_eq!(explanation(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 9\r\n\r\n"), None);
-        assert_eq!(explanation(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), None);
+        assert_eq!(
+            explanation(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 9\r\n\r\n"),
+            None
+        );
+        assert_eq!(
+            explanation(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
+            None
+        );
         assert_eq!(explanation(b"\xff\xfe"), None);
     }
 }

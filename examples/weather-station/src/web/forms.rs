@@ -32,21 +32,41 @@ fn fields(posted: Posted) -> Result<Fields, Problem> {
     posted.map(|Form(fields)| fields).map_err(|rejection| {
         let status = rejection.status();
         let (message, remedy) = match status {
-            StatusCode::PAYLOAD_TOO_LARGE => ("it is longer than any form of this station", "send the fields of the form only"),
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => ("it is not a form", "send it as application/x-www-form-urlencoded"),
-            _ => ("it cannot be read as a form of UTF-8 text", "send each field once, as in `language=de`"),
+            StatusCode::PAYLOAD_TOO_LARGE => (
+                "it is longer than any form of this station",
+                "send the fields of the form only",
+            ),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => (
+                "it is not a form",
+                "send it as application/x-www-form-urlencoded",
+            ),
+            _ => (
+                "it cannot be read as a form of UTF-8 text",
+                "send each field once, as in `language=de`",
+            ),
         };
         Problem::new(status, "request body", message, remedy)
     })
 }
 
 fn needed(name: &'static str, field: Option<String>) -> Result<String, Problem> {
-    field.ok_or_else(|| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, name, "the form lacks this field", "send the form of the page"))
+    field.ok_or_else(|| {
+        Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            name,
+            "the form lacks this field",
+            "send the form of the page",
+        )
+    })
 }
 
 /// The way back to the page as it was, with the session's cookie if it is new.
 fn back(hours: usize, cookie: Option<header::HeaderValue>) -> Response {
-    let page = if hours == HOURS_DEFAULT { "/".to_owned() } else { format!("/?hours={hours}") };
+    let page = if hours == HOURS_DEFAULT {
+        "/".to_owned()
+    } else {
+        format!("/?hours={hours}")
+    };
     let mut response = Redirect::to(&page).into_response();
     if let Some(cookie) = cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -59,57 +79,75 @@ fn answer(
     headers: &HeaderMap,
     posted: Posted,
     choose: impl FnOnce(&SessionId, Fields) -> Result<(), Problem>,
-) -> Result<Response, Response> {
-    let (session, cookie) = SessionId::of(headers).map_err(IntoResponse::into_response)?;
+) -> Result<Response, Problem> {
+    let (session, cookie) = SessionId::of(headers)?;
     let chosen = fields(posted).and_then(|fields| {
         let hours = fields.hours.as_deref().map_or(Ok(HOURS_DEFAULT), hours)?;
         choose(&session, fields)?;
         Ok(hours)
     });
-    chosen.map(|hours| back(hours, cookie)).map_err(IntoResponse::into_response)
+    chosen.map(|hours| back(hours, cookie))
 }
 
 pub(super) async fn language(
     State(app): State<App>,
     headers: HeaderMap,
     posted: Posted,
-) -> Result<Response, Response> {
+) -> Result<Response, Problem> {
     answer(&headers, posted, |session, fields| {
         let code = needed("language", fields.language)?;
-        let language =
-            Language::from_code(&code).ok_or_else(|| Problem::value("language", &code, "choose one of en, de, fr, es and ar"))?;
+        let language = Language::from_code(&code).ok_or_else(|| {
+            Problem::value("language", &code, "choose one of en, de, fr, es and ar")
+        })?;
         app.station.choose_language(session, language);
         Ok(())
     })
 }
 
-pub(super) async fn station(State(app): State<App>, headers: HeaderMap, posted: Posted) -> Result<Response, Response> {
+pub(super) async fn station(
+    State(app): State<App>,
+    headers: HeaderMap,
+    posted: Posted,
+) -> Result<Response, Problem> {
     answer(&headers, posted, |session, fields| {
         let code = needed("station", fields.station)?;
-        let airport =
-            Airport::from_code(&code).ok_or_else(|| Problem::value("station", &code, "choose one of EWR, JFK and LGA"))?;
+        let airport = Airport::from_code(&code)
+            .ok_or_else(|| Problem::value("station", &code, "choose one of EWR, JFK and LGA"))?;
         app.station.choose_airport(session, airport);
         Ok(())
     })
 }
 
-pub(super) async fn speed(State(app): State<App>, headers: HeaderMap, posted: Posted) -> Result<Response, Response> {
+pub(super) async fn speed(
+    State(app): State<App>,
+    headers: HeaderMap,
+    posted: Posted,
+) -> Result<Response, Problem> {
     answer(&headers, posted, |_, fields| {
         let text = needed("speed", fields.speed)?;
         let speed = text.parse().ok().filter(|speed| *speed <= SPEED_MAX);
-        let speed = speed.ok_or_else(|| Problem::value("speed", &text, "give a whole number from 0 to 86400"))?;
+        let speed = speed
+            .ok_or_else(|| Problem::value("speed", &text, "give a whole number from 0 to 86400"))?;
         app.station.set_speed(speed);
         Ok(())
     })
 }
 
-pub(super) async fn time(State(app): State<App>, headers: HeaderMap, posted: Posted) -> Result<Response, Response> {
+pub(super) async fn time(
+    State(app): State<App>,
+    headers: HeaderMap,
+    posted: Posted,
+) -> Result<Response, Problem> {
     answer(&headers, posted, |_, fields| {
         let text = needed("time", fields.time)?;
         let (first, end) = app.station.span();
         let time = Time::parse(&text).filter(|time| first <= *time && *time < end);
         let time = time.ok_or_else(|| {
-            Problem::value("time", &text, "give a time within the recording, as in 2013-05-08T12:00")
+            Problem::value(
+                "time",
+                &text,
+                "give a time within the recording, as in 2013-05-08T12:00",
+            )
         })?;
         app.station.seek(time);
         Ok(())

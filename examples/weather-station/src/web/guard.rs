@@ -20,7 +20,10 @@ pub(super) async fn guard(State(app): State<App>, request: Request, next: Next) 
             Err(_) => Problem::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "request body",
-                format!("it was not complete within {} s", app.patience.as_secs_f64()),
+                format!(
+                    "it was not complete within {} s",
+                    app.patience.as_secs_f64()
+                ),
                 "send it faster",
             )
             .into_response(),
@@ -37,7 +40,10 @@ fn check(app: &App, request: &Request) -> Result<(), Problem> {
         return Err(Problem::new(
             StatusCode::MISDIRECTED_REQUEST,
             "header Host",
-            format!("this station listens on the loopback only and is not `{}`", printable(host.as_str())),
+            format!(
+                "this station listens on the loopback only and is not `{}`",
+                printable(host.as_str())
+            ),
             "use the address that it printed, or let it listen on another with --address",
         ));
     }
@@ -56,9 +62,16 @@ fn check(app: &App, request: &Request) -> Result<(), Problem> {
 fn host(request: &Request) -> Result<Authority, Problem> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
-    let host = first.filter(|_| second.is_none()).and_then(|host| Authority::try_from(host.as_bytes()).ok());
+    let host = first
+        .filter(|_| second.is_none())
+        .and_then(|host| Authority::try_from(host.as_bytes()).ok());
     host.ok_or_else(|| {
-        Problem::new(StatusCode::BAD_REQUEST, "header Host", "it must be there once, with a host and a port", "send it as in `Host: 127.0.0.1:8013`")
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "header Host",
+            "it must be there once, with a host and a port",
+            "send it as in `Host: 127.0.0.1:8013`",
+        )
     })
 }
 
@@ -79,7 +92,11 @@ fn is_same_site(headers: &HeaderMap, host: &Authority) -> bool {
     match headers.get(header::ORIGIN) {
         None => true,
         Some(origin) => {
-            let authority = origin.to_str().ok().and_then(|o| o.split_once("://")).map(|(_, authority)| authority);
+            let authority = origin
+                .to_str()
+                .ok()
+                .and_then(|o| o.split_once("://"))
+                .map(|(_, authority)| authority);
             authority.is_some_and(|a| a.eq_ignore_ascii_case(host.as_str()))
         }
     }
@@ -91,10 +108,23 @@ mod tests {
 
     #[test]
     fn the_loopback_has_few_names() {
-        for host in ["127.0.0.1", "[::1]", "localhost", "LocalHost", "station.localhost", "127.1.2.3"] {
+        for host in [
+            "127.0.0.1",
+            "[::1]",
+            "localhost",
+            "LocalHost",
+            "station.localhost",
+            "127.1.2.3",
+        ] {
             assert!(is_local(host), "{host}");
         }
-        for host in ["example.org", "192.168.1.1", "localhost.example.org", "127.0.0.1.example.org", "0.0.0.0"] {
+        for host in [
+            "example.org",
+            "192.168.1.1",
+            "localhost.example.org",
+            "127.0.0.1.example.org",
+            "0.0.0.0",
+        ] {
             assert!(!is_local(host), "{host}");
         }
     }

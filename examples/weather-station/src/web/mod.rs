@@ -77,7 +77,10 @@ impl Wish {
 
 /// The hours of a chart.
 fn hours(text: &str) -> Result<usize, Problem> {
-    let hours = text.parse().ok().filter(|hours| page::HOURS.contains(hours));
+    let hours = text
+        .parse()
+        .ok()
+        .filter(|hours| page::HOURS.contains(hours));
     hours.ok_or_else(|| Problem::value("hours", text, "give 24, 48 or 168"))
 }
 
@@ -86,14 +89,27 @@ type Asked = Result<Query<Wish>, axum::extract::rejection::QueryRejection>;
 
 fn wish(asked: Asked) -> Result<Wish, Problem> {
     asked.map(|Query(wish)| wish).map_err(|_| {
-        Problem::new(StatusCode::BAD_REQUEST, "address", "what follows its `?` is not names and values", "give hours=24, 48 or 168")
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "address",
+            "what follows its `?` is not names and values",
+            "give hours=24, 48 or 168",
+        )
     })
 }
 
-async fn document(State(app): State<App>, asked: Asked, headers: HeaderMap) -> Result<Response, Response> {
-    let hours = wish(asked).and_then(|wish| wish.hours()).map_err(IntoResponse::into_response)?;
-    let (session, cookie) = SessionId::of(&headers).map_err(IntoResponse::into_response)?;
-    let html = app.station.look(&session, accepted(&headers), hours, |view| page::document(view));
+async fn document(
+    State(app): State<App>,
+    asked: Asked,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let hours = wish(asked).and_then(|wish| wish.hours())?;
+    let (session, cookie) = SessionId::of(&headers)?;
+    let html = app
+        .station
+        .look(&session, accepted(&headers), hours, |view| {
+            page::document(view)
+        });
     let mut response = Html(html).into_response();
     if let Some(cookie) = cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -103,7 +119,10 @@ async fn document(State(app): State<App>, asked: Asked, headers: HeaderMap) -> R
 
 /// The languages that a browser asks for.
 fn accepted(headers: &HeaderMap) -> &str {
-    headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("")
+    headers
+        .get(header::ACCEPT_LANGUAGE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("")
 }
 
 async fn health(State(app): State<App>) -> Response {
@@ -122,7 +141,12 @@ async fn health(State(app): State<App>) -> Response {
 
 async fn nowhere(uri: Uri) -> Problem {
     let path = printable(uri.path());
-    Problem::new(StatusCode::NOT_FOUND, "address", format!("there is nothing at `{path}`"), "the page is at `/`")
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "address",
+        format!("there is nothing at `{path}`"),
+        "the page is at `/`",
+    )
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Problem {
@@ -146,7 +170,15 @@ fn dress(headers: &mut axum::http::HeaderMap) {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
-    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(
+        "cross-origin-opener-policy",
+        HeaderValue::from_static("same-origin"),
+    );
+    headers.insert(
+        "cross-origin-resource-policy",
+        HeaderValue::from_static("same-origin"),
+    );
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
 }

@@ -36,7 +36,12 @@ pub(crate) struct Limits {
 }
 
 /// Serves connections until `ended` holds true, then lets them finish.
-pub(crate) async fn serve(listener: TcpListener, app: Router, limits: Limits, mut ended: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    app: Router,
+    limits: Limits,
+    mut ended: watch::Receiver<bool>,
+) {
     let slots = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
     loop {
@@ -70,7 +75,12 @@ pub(crate) async fn serve(listener: TcpListener, app: Router, limits: Limits, mu
     }
 }
 
-async fn connection(stream: TcpStream, app: Router, limits: Limits, mut ended: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    app: Router,
+    limits: Limits,
+    mut ended: watch::Receiver<bool>,
+) {
     let patience_ms = u32::try_from(limits.patience.as_millis()).unwrap_or(u32::MAX);
     // Best effort: both are refinements that the station works without.
     let _ = stream.set_nodelay(true);

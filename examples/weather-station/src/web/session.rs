@@ -36,73 +36,67 @@ impl SessionId {
                 "give this process access to its random source",
             )
         })?;
-        Ok(SessionId(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(SessionId(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
     }
 
     fn from_cookie(value: &[u8]) -> Option<SessionId> {
-        let shaped = value.len() == 32 && value.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let shaped =
+            value.len() == 32 && value.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         shaped.then(|| SessionId(String::from_utf8_lossy(value).into_owned()))
     }
 
     /// The visitor of a request, and the cookie to set if there was none.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<(SessionId, Option<HeaderValue>), BadCookie> {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<(SessionId, Option<HeaderValue>), Problem> {
         let mut found = None;
         for header in headers.get_all(header::COOKIE) {
             for pair in header.as_bytes().split(|b| *b == b';') {
                 let pair = pair.trim_ascii();
-                let Some(value) = pair.strip_prefix(COOKIE.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) else {
+                let Some(value) = pair
+                    .strip_prefix(COOKIE.as_bytes())
+                    .and_then(|rest| rest.strip_prefix(b"="))
+                else {
                     continue;
                 };
-                let id = SessionId::from_cookie(value).ok_or(BadCookie::Shape)?;
+                let id = SessionId::from_cookie(value).ok_or_else(refused)?;
                 if found.replace(id).is_some() {
-                    return Err(BadCookie::Shape);
+                    return Err(refused());
                 }
             }
         }
         match found {
             Some(id) => Ok((id, None)),
             None => {
-                let id = SessionId::random().map_err(BadCookie::NoRandom)?;
-                let cookie = format!("{COOKIE}={}; Path=/; Max-Age={KEPT}; HttpOnly; SameSite=Lax", id.0);
-                let cookie = HeaderValue::try_from(cookie).map_err(|_| BadCookie::Shape)?;
+                let id = SessionId::random()?;
+                let cookie = format!(
+                    "{COOKIE}={}; Path=/; Max-Age={KEPT}; HttpOnly; SameSite=Lax",
+                    id.0
+                );
+                let cookie = HeaderValue::try_from(cookie).map_err(|_| refused())?;
                 Ok((id, Some(cookie)))
             }
         }
     }
 }
 
-/// Why a request has no session.
-#[derive(Debug)]
-pub(crate) enum BadCookie {
-    /// The cookie is none that the station gave.
-    Shape,
-    /// There is no identifier for a new session.
-    NoRandom(Problem),
-}
-
-impl axum::response::IntoResponse for BadCookie {
-    fn into_response(self) -> axum::response::Response {
-        match self {
-            BadCookie::NoRandom(problem) => problem.into_response(),
-            BadCookie::Shape => {
-                let removed = format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
-                let problem = Problem::new(
-                    StatusCode::BAD_REQUEST,
-                    "cookie weather-station-session",
-                    "it is not one that this station gave, it has been removed",
-                    "load the page again",
-                );
-                ([(header::SET_COOKIE, removed)], problem).into_response()
-            }
-        }
-    }
+/// A cookie of our name that is not one of ours.
+fn refused() -> Problem {
+    const REMOVAL: &str = "weather-station-session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax";
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "cookie weather-station-session",
+        "it is not one that this station gave, it has been removed",
+        "load the page again",
+    )
+    .removing(HeaderValue::from_static(REMOVAL))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(cookies: &[&[u8]]) -> Result<(SessionId, Option<HeaderValue>), BadCookie> {
+    fn of(cookies: &[&[u8]]) -> Result<(SessionId, Option<HeaderValue>), Problem> {
         let mut headers = HeaderMap::new();
         for cookie in cookies {
             headers.append(header::COOKIE, HeaderValue::from_bytes(cookie).unwrap());
@@ -115,7 +109,10 @@ mod tests {
         let (id, cookie) = of(&[b"other=\xff\xfe; theme=dark"]).unwrap();
         let cookie = cookie.unwrap();
         let text = cookie.to_str().unwrap();
-        assert!(text.contains("HttpOnly") && text.contains("SameSite=Lax"), "{text}");
+        assert!(
+            text.contains("HttpOnly") && text.contains("SameSite=Lax"),
+            "{text}"
+        );
         let pair = text.split(';').next().unwrap();
         let (again, cookie) = of(&[format!("a=b; {pair}; c=d").as_bytes()]).unwrap();
         assert_eq!((again, cookie), (id, None));
@@ -124,9 +121,16 @@ mod tests {
 
     #[test]
     fn a_cookie_of_another_shape_is_refused() {
-        for value in ["", "abc", "../../etc/passwd", "%", "0123456789ABCDEF0123456789ABCDEF", "0123456789abcdef0123456789abcdef0"] {
+        for value in [
+            "",
+            "abc",
+            "../../etc/passwd",
+            "%",
+            "0123456789ABCDEF0123456789ABCDEF",
+            "0123456789abcdef0123456789abcdef0",
+        ] {
             let cookie = format!("weather-station-session={value}");
-            assert!(matches!(of(&[cookie.as_bytes()]), Err(BadCookie::Shape)), "{value}");
+            assert_eq!(of(&[cookie.as_bytes()]), Err(refused()), "{value}");
         }
         assert!(of(&[b"weather-station-session=\xff\xff"]).is_err());
         let twice: &[u8] = b"weather-station-session=0123456789abcdef0123456789abcdef";

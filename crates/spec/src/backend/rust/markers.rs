@@ -7,8 +7,11 @@ use crate::{
 };
 
 impl Emitter<'_> {
-    /// The module of the markers.
+    /// The module of the markers, if there are any.
     pub(super) fn markers(&mut self) {
+        if self.environment.values.is_empty() {
+            return;
+        }
         self.out.gap();
         self.doc([format!(
             "What the values are called where they are assigned: {}.",

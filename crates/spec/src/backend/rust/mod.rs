@@ -26,7 +26,7 @@ mod types;
 use milieu_diagnostics::Diagnostic;
 
 use crate::{
-    backend::{Backend, Capabilities, File, Settings, stem},
+    backend::{Backend, Capabilities, File, Settings},
     ir::{Branch, Environment, Member, Value},
     writer::Writer,
 };
@@ -66,7 +66,7 @@ impl Backend for Rust {
         };
         emitter.file();
         Ok(vec![File {
-            name: format!("{}.rs", stem(&environment.title)),
+            name: format!("{}.rs", settings.program),
             text: emitter.out.finish(),
         }])
     }

@@ -349,7 +349,7 @@ impl Emitter<'_> {
         self.out.line("type Input<'a> = Self;");
         self.out.gap();
         self.out.open(format!(
-            "fn text(input: Self) -> ::std::borrow::Cow<'static, {str_}> {{"
+            "fn text<'a>(input: Self) -> ::std::borrow::Cow<'a, {str_}> {{"
         ));
         self.out
             .line("::std::borrow::Cow::Borrowed(input.as_str())");
