@@ -95,11 +95,33 @@ impl Arena {
     }
 
     /// Pushes a text; the pointer is valid until it is popped.
-    #[inline]
     pub fn push(&mut self, text: &str) -> *const u8 {
-        if self.end.addr() - self.next.addr() < text.len() {
-            self.grow(text.len());
+        self.make_room(text.len());
+        // SAFETY: the room was just made.
+        unsafe { self.push_fitting(text) }
+    }
+
+    /// Whether a text of that length fits without another chunk.
+    #[inline]
+    pub fn has_room(&self, length: usize) -> bool {
+        self.end.addr() - self.next.addr() >= length
+    }
+
+    /// Makes sure that a text of that length fits.
+    #[inline]
+    pub fn make_room(&mut self, length: usize) {
+        if !self.has_room(length) {
+            self.grow(length);
         }
+    }
+
+    /// As [`push`](Arena::push).
+    ///
+    /// # Safety
+    ///
+    /// The text [fits](Arena::has_room).
+    #[inline]
+    pub unsafe fn push_fitting(&mut self, text: &str) -> *const u8 {
         let place = self.next;
         // SAFETY: there is room for the text up to `end`, in one allocation,
         // and the text lies elsewhere.
@@ -136,35 +158,40 @@ impl Arena {
     }
 }
 
-/// Copies a few bytes without a call where they are at most sixteen.
+/// The longest text that is copied without a call.
+pub const SHORT: usize = 16;
+
+/// Copies a few bytes, without a call where they are at most [`SHORT`].
 ///
 /// # Safety
 ///
 /// As `std::ptr::copy_nonoverlapping`.
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
+    /// Copies first and last word, which may overlap.
+    #[inline]
+    unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, length: usize) {
+        let last = length - size_of::<T>();
+        // SAFETY: both words lie within `length`, as the caller vouches.
+        unsafe {
+            let first = from.cast::<T>().read_unaligned();
+            let second = from.add(last).cast::<T>().read_unaligned();
+            to.cast::<T>().write_unaligned(first);
+            to.add(last).cast::<T>().write_unaligned(second);
+        }
+    }
     // SAFETY: each access lies within `length`, as the caller vouches for all of it.
     unsafe {
-        match length {
-            8..=16 => {
-                let last = length - 8;
-                let (a, b) = (
-                    from.cast::<u64>().read_unaligned(),
-                    from.add(last).cast::<u64>().read_unaligned(),
-                );
-                to.cast::<u64>().write_unaligned(a);
-                to.add(last).cast::<u64>().write_unaligned(b);
-            }
-            4..=7 => {
-                let last = length - 4;
-                let (a, b) = (
-                    from.cast::<u32>().read_unaligned(),
-                    from.add(last).cast::<u32>().read_unaligned(),
-                );
-                to.cast::<u32>().write_unaligned(a);
-                to.add(last).cast::<u32>().write_unaligned(b);
-            }
-            _ => std::ptr::copy_nonoverlapping(from, to, length),
+        if length > SHORT {
+            std::ptr::copy_nonoverlapping(from, to, length);
+        } else if length >= 8 {
+            ends::<u64>(from, to, length);
+        } else if length >= 4 {
+            ends::<u32>(from, to, length);
+        } else if length > 0 {
+            to.write(from.read());
+            to.add(length / 2).write(from.add(length / 2).read());
+            to.add(length - 1).write(from.add(length - 1).read());
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct Core {
     /// Whether it synchronizes at all.
     pub shared: bool,
     /// Layers by the address of their identifier.
-    ids: [(usize, usize, Slot); IDS],
+    ids: [(usize, usize, u32); IDS],
     /// Reused by synchronizations.
     pub adopted: Vec<(Slot, Global)>,
     marks: Vec<u64>,
@@ -84,6 +84,14 @@ pub struct Core {
 }
 
 const IDS: usize = 16;
+
+/// Beside the number of a layer: it touches values of this environment.
+const TOUCHES: u32 = 1 << 31;
+
+#[inline]
+fn place_of(address: usize) -> usize {
+    (address ^ (address >> 4)) % IDS
+}
 
 /// A value as it was before a frame changed it.
 pub struct Undo {
@@ -202,14 +210,32 @@ impl Core {
     /// The number of a layer; the common case compares one address.
     #[inline]
     pub fn slot(&mut self, id: Id<'_>) -> Slot {
-        if let Id::Static(id) = id {
-            let (address, length) = (id.as_ptr().addr(), id.len());
-            let entry = &self.ids[(address ^ (address >> 4)) % IDS];
-            if entry.0 == address && entry.1 == length {
-                return entry.2;
-            }
+        match id {
+            Id::Static(text) => match self.known_slot(text) {
+                Some(slot) => slot,
+                None => self.look_up(id),
+            },
+            Id::Dynamic(_) => self.look_up(id),
         }
-        self.look_up(id)
+    }
+
+    /// The number of a layer that was looked up not long ago.
+    #[inline]
+    pub fn known_slot(&self, id: &'static str) -> Option<Slot> {
+        self.known(id).map(|known| known & !TOUCHES)
+    }
+
+    /// The number of a layer that was looked up not long ago and touches nothing.
+    #[inline]
+    pub fn untouching_slot(&self, id: &'static str) -> Option<Slot> {
+        self.known(id).filter(|known| known & TOUCHES == 0)
+    }
+
+    #[inline]
+    fn known(&self, id: &'static str) -> Option<u32> {
+        let (address, length) = (id.as_ptr().addr(), id.len());
+        let entry = &self.ids[place_of(address)];
+        (entry.0 == address && entry.1 == length).then_some(entry.2)
     }
 
     #[cold]
@@ -218,7 +244,12 @@ impl Core {
         let slot = self.inner.slot(text);
         if let Id::Static(id) = id {
             let (address, length) = (id.as_ptr().addr(), id.len());
-            self.ids[(address ^ (address >> 4)) % IDS] = (address, length, slot);
+            let touches = if self.plan.touched(slot).is_some() {
+                TOUCHES
+            } else {
+                0
+            };
+            self.ids[place_of(address)] = (address, length, slot | touches);
         }
         self.make_room(slot);
         slot

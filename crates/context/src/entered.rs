@@ -64,7 +64,6 @@ impl<E: Environment, P: Policy> Drop for Entered<'_, E, P> {
         if !ours || !unsafe { core.leave(environment, self.depth) } {
             swapped();
         }
-        core.settle();
     }
 }
 

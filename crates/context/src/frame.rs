@@ -1,7 +1,7 @@
 //! Entering and leaving layers.
 
 use crate::{
-    arena::Mark,
+    arena::{Mark, SHORT},
     core::{Core, Undo},
     layer::{Binding, Global, Id, LayerCell, Source},
     resolve::Slot,
@@ -113,11 +113,13 @@ impl Core {
 
     /// Enters one layer with a fixed value; returns the depth of its frame.
     ///
+    /// The short way is for layers that touch nothing: it calls nothing, so
+    /// that it needs few registers. Whatever it cannot do goes the longer way.
+    ///
     /// # Safety
     ///
     /// `environment` is the environment that `plan` describes.
     #[inline]
-    #[allow(clippy::cast_possible_truncation)]
     pub unsafe fn enter_text(
         &mut self,
         environment: *mut u8,
@@ -125,33 +127,70 @@ impl Core {
         text: &str,
         inherited: bool,
     ) -> usize {
-        let slot = self.slot(Id::Static(id));
-        let arena = self.arena.mark();
-        // SAFETY: the arena keeps the text until the frame is left, and has
-        // refused longer ones.
-        let mut cell =
-            unsafe { LayerCell::new_local(self.arena.push(text), text.len(), inherited) };
-        let touched = self.plan_ref().touched(slot);
-        if touched.is_some() {
-            cell.make_hash();
+        if let Some(slot) = self.untouching_slot(id) {
+            let short = text.len() <= SHORT
+                && self.arena.has_room(text.len())
+                && self.frames.len() < self.frames.capacity()
+                && !self.complex;
+            if short {
+                // SAFETY: there is room for the short text, and for the frame.
+                unsafe { self.push_text(slot, text, inherited) };
+                return self.frames.len();
+            }
         }
-        // SAFETY: `slot` made room for the layer.
-        let place = unsafe { self.layers.get_unchecked_mut(slot as usize) };
-        let frame = Frame {
-            epoch: self.epoch,
-            slot,
-            saved: self.saved.len() as u32,
-            undo: self.undo.len() as u32,
-            locals: self.locals.len() as u32,
-            arena,
-            covered: *place,
-        };
-        *place = cell;
-        self.frames.push(frame);
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.enter_touching(environment, id, text, inherited) }
+    }
+
+    /// Begins a frame that covers one layer with a text.
+    ///
+    /// # Safety
+    ///
+    /// `layers` has the slot, `arena` room for the text, `frames` for a frame.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)]
+    unsafe fn push_text(&mut self, slot: Slot, text: &str, inherited: bool) {
+        let arena = self.arena.mark();
+        // SAFETY: as the caller vouches; the arena keeps the text until the
+        // frame is left, and has refused what is too long.
+        unsafe {
+            let text_at = self.arena.push_fitting(text);
+            let cell = LayerCell::new_local(text_at, text.len(), inherited);
+            let place = self.layers.get_unchecked_mut(slot as usize);
+            let end = self.frames.as_mut_ptr().add(self.frames.len());
+            end.write(Frame {
+                epoch: self.epoch,
+                slot,
+                saved: self.saved.len() as u32,
+                undo: self.undo.len() as u32,
+                locals: self.locals.len() as u32,
+                arena,
+                covered: *place,
+            });
+            *place = cell;
+            self.frames.set_len(self.frames.len() + 1);
+        }
+    }
+
+    /// As [`enter_text`](Core::enter_text), for all cases.
+    #[inline(never)]
+    unsafe fn enter_touching(
+        &mut self,
+        environment: *mut u8,
+        id: &'static str,
+        text: &str,
+        inherited: bool,
+    ) -> usize {
+        let slot = self.slot(Id::Static(id));
+        self.arena.make_room(text.len());
+        self.frames.reserve(1);
+        // SAFETY: `slot`, `make_room` and `reserve` made the room.
+        unsafe { self.push_text(slot, text, inherited) };
         if self.complex {
             // SAFETY: the caller vouches for `environment`.
             unsafe { self.entered(environment) };
-        } else if let Some(touched) = touched {
+        } else if let Some(touched) = self.plan_ref().touched(slot) {
+            self.layers[slot as usize].make_hash();
             // SAFETY: the caller vouches for `environment`.
             unsafe { self.evaluate(environment, touched, true, |_, _| true) };
         }
@@ -176,6 +215,10 @@ impl Core {
         fill(&mut filling);
         filling.complete = true;
         drop(filling);
+        if let Some(frame) = self.frames.last_mut().filter(|frame| frame.slot == NONE) {
+            // It covers nothing, so the short way of leaving is not for it.
+            frame.epoch = u64::MAX;
+        }
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.entered(environment) };
         depth
@@ -233,18 +276,28 @@ impl Core {
     /// As [`enter_text`](Core::enter_text).
     #[inline]
     pub unsafe fn leave(&mut self, environment: *mut u8, depth: usize) -> bool {
-        if self.frames.len() == depth {
-            if let Some(frame) = self.frames.pop() {
-                // SAFETY: as the caller vouches.
-                unsafe { self.leave_one(environment, frame) };
-                return true;
+        if self.frames.len() == depth && !self.complex {
+            if let Some(frame) = self.frames.last() {
+                let touched_nothing = frame.epoch == self.epoch
+                    && frame.undo as usize == self.undo.len()
+                    && frame.saved as usize == self.saved.len();
+                if touched_nothing {
+                    let (arena, covered) = (frame.arena, frame.covered);
+                    // SAFETY: the slot had room when the frame was entered.
+                    unsafe { *self.layers.get_unchecked_mut(frame.slot as usize) = covered };
+                    self.arena.pop_to(arena);
+                    // Frames own nothing.
+                    // SAFETY: one less than there are.
+                    unsafe { self.frames.set_len(depth - 1) };
+                    return true;
+                }
             }
         }
         // SAFETY: as the caller vouches.
         unsafe { self.leave_several(environment, depth) }
     }
 
-    #[cold]
+    #[inline(never)]
     unsafe fn leave_several(&mut self, environment: *mut u8, depth: usize) -> bool {
         if self.frames.len() < depth {
             return false;
@@ -256,6 +309,7 @@ impl Core {
             // SAFETY: as the caller vouches.
             unsafe { self.leave_one(environment, frame) };
         }
+        self.settle();
         true
     }
 

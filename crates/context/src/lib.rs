@@ -33,6 +33,7 @@ mod entered;
 mod environment;
 mod error;
 mod field;
+mod forget;
 mod frame;
 mod hash;
 mod hold;

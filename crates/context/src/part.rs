@@ -107,6 +107,5 @@ impl<S> Drop for Leaving<'_, '_, S> {
     fn drop(&mut self) {
         // SAFETY: `Part::new` was given the environment of `core`.
         unsafe { self.part.core.leave(self.part.environment, self.depth) };
-        self.part.core.settle();
     }
 }
