@@ -124,11 +124,16 @@ impl Check {
                     let is_wrong = diagnostics.iter().any(Diagnostic::is_error);
                     (source, diagnostics, if is_wrong { WRONG } else { 0 })
                 }
-                Err((source, diagnostic)) => (source, vec![diagnostic], terminal::ERROR),
+                Err(unreadable) => {
+                    let (source, diagnostic) = *unreadable;
+                    (source, vec![diagnostic], terminal::ERROR)
+                }
             };
             worst = worst.max(code);
             if self.json {
-                let lines = diagnostics.iter().map(|found| to_json(&source, found) + "\n");
+                let lines = diagnostics
+                    .iter()
+                    .map(|found| to_json(&source, found) + "\n");
                 terminal::print(&lines.collect::<String>())?;
             } else {
                 terminal::report(&source, &diagnostics, false);
@@ -142,7 +147,8 @@ impl Generate {
     fn run(&self) -> io::Result<ExitCode> {
         let source = match read(&self.file) {
             Ok(source) => source,
-            Err((source, diagnostic)) => {
+            Err(unreadable) => {
+                let (source, diagnostic) = *unreadable;
                 terminal::report(&source, &[diagnostic], false);
                 return Ok(ExitCode::from(terminal::ERROR));
             }
@@ -182,14 +188,16 @@ impl Generate {
     fn program(&self) -> String {
         match (&self.program, self.file.file_stem()) {
             (Some(program), _) => program.clone(),
-            (None, Some(stem)) if self.file != Path::new("-") => stem.to_string_lossy().into_owned(),
+            (None, Some(stem)) if self.file != Path::new("-") => {
+                stem.to_string_lossy().into_owned()
+            }
             (None, _) => "program".to_owned(),
         }
     }
 }
 
 /// A specification, or what is to be said about a file that is none.
-fn read(path: &Path) -> Result<Source, (Source, Diagnostic)> {
+fn read(path: &Path) -> Result<Source, Box<(Source, Diagnostic)>> {
     let is_input = path == Path::new("-");
     let name = if is_input {
         "<standard input>".to_owned()
@@ -202,22 +210,18 @@ fn read(path: &Path) -> Result<Source, (Source, Diagnostic)> {
     } else {
         fs::read(path)
     };
-    let place = Source::new(name.clone(), "");
-    match read.map(String::from_utf8) {
-        Ok(Ok(text)) => Ok(Source::new(name, text)),
-        Ok(Err(error)) => Err((
-            place,
+    let wrong = match read.map(String::from_utf8) {
+        Ok(Ok(text)) => return Ok(Source::new(name, text)),
+        Ok(Err(error)) => {
+            let valid = error.utf8_error().valid_up_to();
             Diagnostic::error(format!(
-                "the specification is not UTF-8 from byte {} on",
-                error.utf8_error().valid_up_to()
+                "the specification is not UTF-8 from byte {valid} on"
             ))
-            .help("save it as UTF-8"),
-        )),
-        Err(error) => Err((
-            place,
-            Diagnostic::error(format!("cannot read the specification: {error}")),
-        )),
-    }
+            .help("save it as UTF-8")
+        }
+        Err(error) => Diagnostic::error(format!("cannot read the specification: {error}")),
+    };
+    Err(Box::new((Source::new(name, ""), wrong)))
 }
 
 /// Writes a file such that it has its old text or the new one, whatever
@@ -231,7 +235,10 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
         return fs::write(&target, text);
     }
     let Some(name) = target.file_name() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no name of a file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this is no name of a file",
+        ));
     };
     let mut beside = std::ffi::OsString::from(".");
     beside.push(name);

@@ -77,22 +77,36 @@ fn check_says_nothing_about_what_is_right() {
 #[test]
 fn check_points_at_what_is_wrong() {
     let folder = Folder::new("wrong");
-    let (right, wrong) = (folder.file("right.ini", RIGHT), folder.file("wrong.ini", WRONG));
+    let (right, wrong) = (
+        folder.file("right.ini", RIGHT),
+        folder.file("wrong.ini", WRONG),
+    );
     let output = run(&["check", text(&right), text(&wrong)]);
     assert_eq!((code(&output), out(&output)), (1, ""));
     assert!(err(&output).contains("wrong.ini:2:6"), "{}", err(&output));
-    assert!(err(&output).contains("did you mean `long`?"), "{}", err(&output));
+    assert!(
+        err(&output).contains("did you mean `long`?"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[test]
 fn check_prints_lines_of_json() {
     let folder = Folder::new("json");
-    let (one, other) = (folder.file("one.ini", WRONG), folder.file("other.ini", WRONG));
+    let (one, other) = (
+        folder.file("one.ini", WRONG),
+        folder.file("other.ini", WRONG),
+    );
     let output = run(&["check", "--json", text(&one), text(&other)]);
     assert_eq!((code(&output), err(&output)), (1, ""));
     let lines: Vec<_> = out(&output).lines().collect();
     assert_eq!(lines.len(), 2);
-    assert!(lines[0].starts_with('{') && lines[0].contains("one.ini"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with('{') && lines[0].contains("one.ini"),
+        "{}",
+        lines[0]
+    );
     assert!(lines[1].contains("\"line\":2,\"column\":6"), "{}", lines[1]);
 }
 
@@ -100,7 +114,11 @@ fn check_prints_lines_of_json() {
 fn what_cannot_be_read_is_another_error() {
     let folder = Folder::new("unreadable");
     let binary = folder.file("binary.ini", b"[/a\xff]");
-    for file in [text(&folder.0.join("missing.ini")), text(&binary), text(&folder.0)] {
+    for file in [
+        text(&folder.0.join("missing.ini")),
+        text(&binary),
+        text(&folder.0),
+    ] {
         for arguments in [&["check", file][..], &["generate", file, "--lang", "man"]] {
             let output = run(arguments);
             assert_eq!((code(&output), out(&output)), (2, ""), "{file}");
@@ -116,10 +134,19 @@ fn standard_input_is_a_specification_too() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(RIGHT.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(RIGHT.as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(code(&output), 0);
-    assert!(out(&output).contains("pub struct Environment"), "{}", out(&output));
+    assert!(
+        out(&output).contains("pub struct Environment"),
+        "{}",
+        out(&output)
+    );
 }
 
 #[test]
@@ -127,31 +154,80 @@ fn generate_writes_a_file_or_into_a_folder() {
     let folder = Folder::new("out");
     let file = folder.file("station.ini", RIGHT);
     let target = folder.0.join("environment.rs");
-    let output = run(&["generate", text(&file), "--lang", "rust", "--out", text(&target)]);
+    let output = run(&[
+        "generate",
+        text(&file),
+        "--lang",
+        "rust",
+        "--out",
+        text(&target),
+    ]);
     assert_eq!((code(&output), out(&output), err(&output)), (0, "", ""));
-    let output = run(&["generate", text(&file), "--lang", "man", "--out", text(&folder.0)]);
+    let output = run(&[
+        "generate",
+        text(&file),
+        "--lang",
+        "man",
+        "--out",
+        text(&folder.0),
+    ]);
     assert_eq!(code(&output), 0);
-    assert_eq!(folder.names(), ["environment.rs", "station.1", "station.ini"]);
-    assert!(fs::read_to_string(target).unwrap().contains("pub language:"));
+    assert_eq!(
+        folder.names(),
+        ["environment.rs", "station.1", "station.ini"]
+    );
+    assert!(
+        fs::read_to_string(target)
+            .unwrap()
+            .contains("pub language:")
+    );
 }
 
 #[test]
 fn an_output_is_replaced_whole_or_stays() {
     let folder = Folder::new("whole");
-    let (right, wrong) = (folder.file("right.ini", RIGHT), folder.file("wrong.ini", WRONG));
+    let (right, wrong) = (
+        folder.file("right.ini", RIGHT),
+        folder.file("wrong.ini", WRONG),
+    );
     let target = folder.file("out.md", "what was here");
-    let output = run(&["generate", text(&wrong), "--lang", "markdown", "--out", text(&target)]);
+    let output = run(&[
+        "generate",
+        text(&wrong),
+        "--lang",
+        "markdown",
+        "--out",
+        text(&target),
+    ]);
     assert_eq!(code(&output), 1);
     assert_eq!(fs::read_to_string(&target).unwrap(), "what was here");
-    let output = run(&["generate", text(&right), "--lang", "markdown", "--out", text(&target)]);
+    let output = run(&[
+        "generate",
+        text(&right),
+        "--lang",
+        "markdown",
+        "--out",
+        text(&target),
+    ]);
     assert_eq!(code(&output), 0);
     assert!(fs::read_to_string(&target).unwrap().starts_with("# right"));
     assert_eq!(folder.names(), ["out.md", "right.ini", "wrong.ini"]);
 
     let nowhere = folder.0.join("no/such/folder.md");
-    let output = run(&["generate", text(&right), "--lang", "markdown", "--out", text(&nowhere)]);
+    let output = run(&[
+        "generate",
+        text(&right),
+        "--lang",
+        "markdown",
+        "--out",
+        text(&nowhere),
+    ]);
     assert_eq!(code(&output), 2);
-    assert!(err(&output).contains("cannot write the output"), "{}", err(&output));
+    assert!(
+        err(&output).contains("cannot write the output"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[cfg(unix)]
@@ -165,11 +241,21 @@ fn an_output_keeps_its_link_and_its_rights() {
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     let link = folder.0.join("link.ini");
     symlink(&real, &link).unwrap();
-    let output = run(&["generate", text(&file), "--lang", "ini", "--out", text(&link)]);
+    let output = run(&[
+        "generate",
+        text(&file),
+        "--lang",
+        "ini",
+        "--out",
+        text(&link),
+    ]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_to_string(&real).unwrap(), RIGHT);
-    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
 }
 
 #[test]

@@ -80,6 +80,16 @@ impl Arena {
         }
     }
 
+    /// As [`pop_to`](Arena::pop_to), for a height in the chunk in use.
+    ///
+    /// # Safety
+    ///
+    /// No chunk was begun since the height was taken.
+    #[inline]
+    pub unsafe fn pop_within(&mut self, mark: Mark) {
+        self.next = mark.next;
+    }
+
     #[cold]
     fn back_to(&mut self, mark: Mark) {
         self.current = mark.chunk;

@@ -67,7 +67,12 @@ impl Core {
     /// # Safety
     ///
     /// As [`assign`](Core::assign).
-    pub unsafe fn publish_value(&mut self, environment: *mut u8, place: Place, column: Option<Column>) {
+    pub unsafe fn publish_value(
+        &mut self,
+        environment: *mut u8,
+        place: Place,
+        column: Option<Column>,
+    ) {
         let current = self.seen;
         let (published, root) = self.inner.publish_key(place, column.clone());
         self.published(published, || Pending::Key(place, column.clone()));

@@ -121,7 +121,7 @@ pub struct Published {
     pub generation: u64,
     /// Nobody else sees it before the key set is released.
     pub pending: bool,
-    /// Actions are registered for the layer.
+    /// Actions are registered for the layer, and it has changed.
     pub acting: bool,
 }
 
@@ -303,7 +303,17 @@ impl Inner {
         Ok(made)
     }
 
-    /// Publishes a switch of a layer.
+    /// Whether a switch would change nothing. What a context sees is not enough
+    /// to tell: others may have published behind its back, and while the key
+    /// set is held it does not learn of that even by synchronizing.
+    pub fn is_so(&self, slot: Slot, binding: &Global) -> bool {
+        let state = self.state();
+        let known = state.live.slots.get(slot as usize);
+        known.is_some_and(|known| known.binding.same_fixed(binding))
+    }
+
+    /// Publishes a switch of a layer. Of several that say the same at one time
+    /// the first is the one that acts.
     ///
     /// # Errors
     ///
@@ -319,9 +329,9 @@ impl Inner {
         }
         let generation = state.live.generation + 1;
         let cell = &mut state.live.slots[slot as usize];
+        let acting = cell.acting && !cell.binding.same_fixed(&binding);
         let old = std::mem::replace(&mut cell.binding, binding);
         cell.changed = generation;
-        let acting = cell.acting;
         let pending = self.announce(state, generation);
         drop(old);
         Ok(Published {

@@ -221,21 +221,23 @@ impl Core {
 
     /// The number of a layer that was looked up not long ago.
     #[inline]
-    pub fn known_slot(&self, id: &'static str) -> Option<Slot> {
-        self.known(id).map(|known| known & !TOUCHES)
+    fn known_slot(&self, id: &'static str) -> Option<Slot> {
+        let (known, slot) = self.known(id);
+        known.then_some(slot & !TOUCHES)
     }
 
-    /// The number of a layer that was looked up not long ago and touches nothing.
+    /// The number of a layer, if it was looked up not long ago and touches nothing.
     #[inline]
-    pub fn untouching_slot(&self, id: &'static str) -> Option<Slot> {
-        self.known(id).filter(|known| known & TOUCHES == 0)
+    pub fn untouching(&self, id: &'static str) -> (bool, Slot) {
+        let (known, slot) = self.known(id);
+        (known && slot & TOUCHES == 0, slot)
     }
 
     #[inline]
-    fn known(&self, id: &'static str) -> Option<u32> {
+    fn known(&self, id: &'static str) -> (bool, u32) {
         let (address, length) = (id.as_ptr().addr(), id.len());
         let entry = &self.ids[place_of(address)];
-        (entry.0 == address && entry.1 == length).then_some(entry.2)
+        (entry.0 == address && entry.1 == length, entry.2)
     }
 
     #[cold]

@@ -157,7 +157,11 @@ impl<'a> Bound<'a> {
 fn past(reached: &Reached, text: &[&str], wanted: &str, how: u8) -> Reached {
     let wanted = units(wanted);
     let mut behind = vec![0; reached.len()];
-    for (at, before) in reached.iter().enumerate().filter(|(_, before)| **before != 0) {
+    for (at, before) in reached
+        .iter()
+        .enumerate()
+        .filter(|(_, before)| **before != 0)
+    {
         if text[at..].starts_with(&wanted) {
             behind[at + wanted.len()] |= if how == 0 { *before } else { how };
         }
@@ -177,7 +181,9 @@ fn past_value(reached: &Reached, text: &[&str]) -> Reached {
 }
 
 fn join(mut one: Reached, other: &Reached) -> Reached {
-    one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+    one.iter_mut()
+        .zip(other)
+        .for_each(|(one, other)| *one |= other);
     one
 }
 
@@ -235,6 +241,9 @@ mod tests {
         // The group stops before the layer, which stands elsewhere too.
         let both = "/g/%a b%/%b%/v";
         assert!(belongs(both, "b", "2", "/g/%/2/v") && belongs(both, "b", "2", "/g/%1%2/2/v"));
-        assert!(!belongs(both, "b", "2", "/g/%1/2/v"), "with `b` active it goes on");
+        assert!(
+            !belongs(both, "b", "2", "/g/%1/2/v"),
+            "with `b` active it goes on"
+        );
     }
 }

@@ -21,6 +21,14 @@ pub struct Frame {
     covered: LayerCell,
 }
 
+impl Frame {
+    /// Has its values evaluated anew when it is left, which also does what the
+    /// short way of leaving leaves out.
+    fn leave_longer(&mut self) {
+        self.epoch = u64::MAX;
+    }
+}
+
 /// No layer.
 const NONE: Slot = Slot::MAX;
 
@@ -127,16 +135,16 @@ impl Core {
         text: &str,
         inherited: bool,
     ) -> usize {
-        if let Some(slot) = self.untouching_slot(id) {
-            let short = text.len() <= SHORT
-                && self.arena.has_room(text.len())
-                && self.frames.len() < self.frames.capacity()
-                && !self.complex;
-            if short {
-                // SAFETY: there is room for the short text, and for the frame.
-                unsafe { self.push_text(slot, text, inherited) };
-                return self.frames.len();
-            }
+        let (untouching, slot) = self.untouching(id);
+        if untouching
+            && text.len() <= SHORT
+            && self.arena.has_room(text.len())
+            && self.frames.len() < self.frames.capacity()
+            && !self.complex
+        {
+            // SAFETY: there is room for the short text, and for the frame.
+            unsafe { self.push_text(slot, text, inherited) };
+            return self.frames.len();
         }
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.enter_touching(environment, id, text, inherited) }
@@ -182,10 +190,16 @@ impl Core {
         inherited: bool,
     ) -> usize {
         let slot = self.slot(Id::Static(id));
+        let grown = !self.arena.has_room(text.len());
+        let before = self.arena.mark();
         self.arena.make_room(text.len());
         self.frames.reserve(1);
         // SAFETY: `slot`, `make_room` and `reserve` made the room.
         unsafe { self.push_text(slot, text, inherited) };
+        if let Some(frame) = self.frames.last_mut().filter(|_| grown) {
+            frame.arena = before;
+            frame.leave_longer();
+        }
         if self.complex {
             // SAFETY: the caller vouches for `environment`.
             unsafe { self.entered(environment) };
@@ -217,7 +231,7 @@ impl Core {
         drop(filling);
         if let Some(frame) = self.frames.last_mut().filter(|frame| frame.slot == NONE) {
             // It covers nothing, so the short way of leaving is not for it.
-            frame.epoch = u64::MAX;
+            frame.leave_longer();
         }
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.entered(environment) };
@@ -277,20 +291,21 @@ impl Core {
     #[inline]
     pub unsafe fn leave(&mut self, environment: *mut u8, depth: usize) -> bool {
         if self.frames.len() == depth && !self.complex {
-            if let Some(frame) = self.frames.last() {
-                let touched_nothing = frame.epoch == self.epoch
-                    && frame.undo as usize == self.undo.len()
-                    && frame.saved as usize == self.saved.len();
-                if touched_nothing {
-                    let (arena, covered) = (frame.arena, frame.covered);
-                    // SAFETY: the slot had room when the frame was entered.
-                    unsafe { *self.layers.get_unchecked_mut(frame.slot as usize) = covered };
-                    self.arena.pop_to(arena);
-                    // Frames own nothing.
-                    // SAFETY: one less than there are.
-                    unsafe { self.frames.set_len(depth - 1) };
-                    return true;
+            // SAFETY: guards have depths from 1 on, and this one is the last frame's.
+            let frame = unsafe { self.frames.get_unchecked(depth - 1) };
+            let touched_nothing = frame.epoch == self.epoch
+                && frame.undo as usize == self.undo.len()
+                && frame.saved as usize == self.saved.len();
+            if touched_nothing {
+                // SAFETY: the slot had room when the frame was entered; the
+                // arena has not grown since; frames own nothing, and one less
+                // are left.
+                unsafe {
+                    *self.layers.get_unchecked_mut(frame.slot as usize) = frame.covered;
+                    self.arena.pop_within(frame.arena);
+                    self.frames.set_len(depth - 1);
                 }
+                return true;
             }
         }
         // SAFETY: as the caller vouches.

@@ -29,6 +29,8 @@ pub struct ValueSpec {
     pub overrides: Vec<Resolution>,
     /// Names that come after it.
     pub fallbacks: Vec<Resolution>,
+    /// Keys of another type may have the same name (`allow/overlap`).
+    pub overlaps: bool,
     /// Every layer that any of these names depends on.
     pub slots: Vec<Slot>,
     /// Shared, not boxed: string cells point into it wherever it moves.
@@ -325,6 +327,10 @@ impl Schema {
             own,
             overrides,
             fallbacks,
+            overlaps: descriptor
+                .metadata
+                .iter()
+                .any(|(key, _)| *key == "allow/overlap"),
             slots,
             default,
             default_text,

@@ -155,7 +155,7 @@ impl Core {
         let slot = self.slot(id);
         let binding = Global::new(make(self));
         let before = self.global(slot).clone();
-        if before.same_fixed(&binding) {
+        if before.same_fixed(&binding) && self.inner.is_so(slot, &binding) {
             return Ok(());
         }
         let transition = match binding {

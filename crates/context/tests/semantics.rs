@@ -370,6 +370,22 @@ fn one_key_with_two_types_is_refused() {
 }
 
 #[test]
+fn one_key_with_two_types_is_read_as_each_where_that_is_allowed() {
+    environment! { mod other;
+        low: bool = "/state/%x%" { "allow/overlap" = "" };
+        count: i32 = "/state/count" { "default" = "4" };
+    }
+    use other::at;
+    let coordinator = coordinator(&[]);
+    let mut cx = coordinator.context::<other::Environment>().unwrap();
+    cx.set::<at::count>(7).unwrap();
+    let mut cx = cx.enter(Named("x", "count"));
+    assert_eq!((cx.low, cx.count), (false, 7));
+    cx.set::<at::low>(true).unwrap();
+    assert_eq!((cx.low, cx.count), (true, 4));
+}
+
+#[test]
 fn overrides_and_fallbacks_take_part() {
     environment! { mod other;
         own: i32 = "/app/%session%/size" {

@@ -116,7 +116,9 @@ fn variants(input: &DeriveInput) -> syn::Result<Vec<(Ident, String)>> {
     }
     let is_u32 = input.attrs.iter().any(|attribute| {
         attribute.path().is_ident("repr")
-            && attribute.parse_args::<Ident>().is_ok_and(|repr| repr == "u32")
+            && attribute
+                .parse_args::<Ident>()
+                .is_ok_and(|repr| repr == "u32")
     });
     if !is_u32 {
         return Err(Error::new(
@@ -162,7 +164,10 @@ fn text(variant: &Variant) -> syn::Result<String> {
         if attribute.path().is_ident("choice") {
             let text: LitStr = attribute.parse_args()?;
             if text.value().trim().is_empty() {
-                return Err(Error::new(text.span(), "the text of a variant is not empty"));
+                return Err(Error::new(
+                    text.span(),
+                    "the text of a variant is not empty",
+                ));
             }
             return Ok(text.value());
         }

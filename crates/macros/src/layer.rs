@@ -133,15 +133,21 @@ impl Layer {
         let value = match &self.value {
             None => quote!(::std::borrow::Cow::Borrowed("active")),
             Some(fields) if is_text(&fields.unnamed[0].ty) => {
-                quote!(::std::borrow::Cow::Borrowed(::core::convert::AsRef::<str>::as_ref(&self.0)))
+                quote!(::std::borrow::Cow::Borrowed(
+                    ::core::convert::AsRef::<str>::as_ref(&self.0)
+                ))
             }
             Some(_) => {
-                quote!(::std::borrow::Cow::Owned(::std::string::ToString::to_string(&self.0)))
+                quote!(::std::borrow::Cow::Owned(
+                    ::std::string::ToString::to_string(&self.0)
+                ))
             }
         };
-        let inherited = self
-            .inherited
-            .then(|| quote!(const INHERITED: bool = true;));
+        let inherited = self.inherited.then(|| {
+            quote!(
+                const INHERITED: bool = true;
+            )
+        });
         tokens.extend(quote! {
             #(#attributes)*
             #visibility struct #name #generics #field #bounds;
@@ -167,7 +173,11 @@ fn is_text(type_: &Type) -> bool {
             match name.as_str() {
                 "str" | "String" | "Text" => true,
                 "Box" | "Rc" | "Arc" => {
-                    last.arguments.to_token_stream().to_string().replace(' ', "") == "<str>"
+                    last.arguments
+                        .to_token_stream()
+                        .to_string()
+                        .replace(' ', "")
+                        == "<str>"
                 }
                 _ => false,
             }

@@ -22,7 +22,19 @@ use syn::parse_macro_input;
 
 /// Makes an environment of a struct: each field is a contextual value.
 ///
-/// ```ignore
+/// ```standalone_crate
+/// # extern crate self as milieu;
+/// # pub use milieu_context as context;
+/// # pub use milieu_keys as keys;
+/// # use milieu_context::{Coordinator, Text};
+/// # use milieu_macros::Environment;
+/// #[derive(Environment)]
+/// #[environment(at = limit)]
+/// struct Limits {
+///     #[key(default = 4.5)]
+///     low: f64,
+/// }
+///
 /// #[derive(Environment)]
 /// #[environment(root = "/sw/pi")]
 /// struct Station {
@@ -38,6 +50,16 @@ use syn::parse_macro_input;
 ///     #[part("/sw/pi/limits")]
 ///     limits: Limits,
 /// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let coordinator = Coordinator::new();
+/// let mut cx = coordinator.context::<Station>()?;
+/// assert_eq!((&*cx.language, cx.timeout, cx.limits.low), ("en", 10, 4.5));
+/// cx.set::<at::language>("de")?;
+/// cx.set::<at::limits<limit::low>>(2.0)?;
+/// assert_eq!((&*cx.language, cx.limits.low), ("de", 2.0));
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// Fields are `bool`, `i16` to `i64`, `u16` to `u64`, `f32`, `f64`, `Text`,
@@ -47,8 +69,9 @@ use syn::parse_macro_input;
 /// it begins with a slash, and any metadata of the specification language:
 /// `default = "en"`, `readonly`, `range = "1-10"`, `opt = 'l'`,
 /// `opt/long = "language"`, lists as `env = ["LC_ALL", "LANG"]`, and metadata
-/// of your own as `meta("my/own" = "text")`. The doc comment is the
-/// description. Where a type has another name, `type = "double"` tells.
+/// of your own as `x/colour = "red"`. What is no word to Rust goes in quotes:
+/// `meta("x/wind-speed" = "fast")`. The doc comment is the description. Where
+/// a type has another name, `type = "double"` tells.
 ///
 /// `#[part]` takes over the values of another environment, with `("/prefix")`
 /// below that prefix.
@@ -58,8 +81,7 @@ use syn::parse_macro_input;
 /// the facade is.
 ///
 /// Beside the implementation stands the module `at` with a marker for each
-/// field: `cx.set::<at::language>("de")`. The marker of a part takes a marker
-/// of the part's own: `cx.set::<at::limits<limits::at::low>>(2)`.
+/// field. The marker of a part takes a marker of the part's own.
 #[proc_macro_derive(Environment, attributes(environment, key, part))]
 pub fn environment_derive(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as syn::DeriveInput);
@@ -68,8 +90,12 @@ pub fn environment_derive(input: TokenStream) -> TokenStream {
 
 /// Makes an enum the type of a contextual value.
 ///
-/// ```ignore
-/// #[derive(Choice)]
+/// ```standalone_crate
+/// # extern crate self as milieu;
+/// # pub use milieu_context as context;
+/// # pub use milieu_keys as keys;
+/// # use milieu_macros::Choice;
+/// #[derive(Choice, Clone, Copy, Debug, PartialEq)]
 /// #[repr(u32)]
 /// enum Language {
 ///     /// Written `en`.
@@ -77,6 +103,12 @@ pub fn environment_derive(input: TokenStream) -> TokenStream {
 ///     #[choice("de-AT")]
 ///     Austrian,
 /// }
+///
+/// # fn main() {
+/// assert_eq!(Language::TEXTS, ["en", "de-AT"]);
+/// assert_eq!(Language::Austrian.to_string(), "de-AT");
+/// assert_eq!("en".parse(), Ok(Language::En));
+/// # }
 /// ```
 ///
 /// A variant's text is its name in snake case, or what `#[choice("…")]` says.
@@ -90,17 +122,26 @@ pub fn choice_derive(input: TokenStream) -> TokenStream {
 
 /// Generates the environment of a specification.
 ///
-/// ```ignore
-/// mod weather {
-///     milieu::environment!("weather.ini");
+/// ```standalone_crate
+/// # extern crate self as milieu;
+/// # pub use milieu_context as context;
+/// # pub use milieu_keys as keys;
+/// # use milieu_context::Environment as _;
+/// mod station {
+///     milieu_macros::environment!("tests/specifications/station.ini");
 /// }
 ///
 /// mod watchdog {
-///     milieu::environment! { r#"
+///     milieu_macros::environment! { r#"
 ///         [/watchdog/%security%/enable]
 ///         type=boolean
 ///     "#, root = "/watchdog" }
 /// }
+///
+/// # fn main() {
+/// assert_eq!(station::Environment::initial().hw.gpio.folder, "/sys/class/gpio");
+/// assert!(!watchdog::Environment::initial().enable);
+/// # }
 /// ```
 ///
 /// A text with line breaks is the specification itself, another one the path
@@ -115,8 +156,12 @@ pub fn environment(input: TokenStream) -> TokenStream {
 
 /// Declares layers.
 ///
-/// ```ignore
-/// milieu::layer! {
+/// ```standalone_crate
+/// # extern crate self as milieu;
+/// # pub use milieu_context as context;
+/// # pub use milieu_keys as keys;
+/// # use milieu_context::Layer;
+/// milieu_macros::layer! {
 ///     /// Who is logged in.
 ///     pub struct Session(String) = "session";
 ///     /// The program is about to end.
@@ -125,6 +170,10 @@ pub fn environment(input: TokenStream) -> TokenStream {
 ///     #[inherited]
 ///     pub struct Tenant(u32) = "tenant";
 /// }
+///
+/// # fn main() {
+/// assert_eq!((Tenant::ID, Tenant(7).value()), ("tenant", "7".into()));
+/// # }
 /// ```
 ///
 /// A layer without a value is active or not. A value is a text (`String`,

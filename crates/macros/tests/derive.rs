@@ -44,6 +44,18 @@ struct Station {
     r#type: bool,
 }
 
+/// Floats at their limits.
+#[derive(Environment)]
+#[environment(root = "/floats", at = of_floats)]
+struct Floats {
+    #[key(default = 0.1)]
+    single: f32,
+    #[key(default = "-inf", range = "-inf-inf")]
+    unbounded: f64,
+    #[key(default = -1e-300)]
+    small: f64,
+}
+
 layer! {
     struct Session(String) = "session";
 }
@@ -81,7 +93,18 @@ fn defaults_are_the_initial_values() {
     let station = Station::initial();
     assert_eq!(station.language, Language::Austrian);
     assert_eq!((station.wind.low, station.rain.high), (0.0, 100.5));
-    assert_eq!((&*station.name, station.timeout, station.r#type), ("anna", -5, false));
+    assert_eq!(
+        (&*station.name, station.timeout, station.r#type),
+        ("anna", -5, false)
+    );
+}
+
+#[test]
+fn floats_start_as_they_are_written() {
+    let floats = Floats::initial();
+    assert_eq!(floats.single.to_bits(), 0.1_f32.to_bits());
+    assert_eq!(floats.small.to_bits(), (-1e-300_f64).to_bits());
+    assert_eq!(floats.unbounded.to_string(), "-inf");
 }
 
 #[test]
@@ -105,11 +128,17 @@ fn descriptors_say_kind_and_metadata() {
     assert_eq!(metadata::<at::language>("default"), Some("de-AT"));
     assert_eq!(metadata::<at::language>("env/#1"), Some("LANG"));
     assert_eq!(metadata::<at::language>("opt/long"), Some("language"));
-    assert_eq!(metadata::<at::language>("description"), Some("The language\nof the pages."));
+    assert_eq!(
+        metadata::<at::language>("description"),
+        Some("The language\nof the pages.")
+    );
     assert_eq!(metadata::<at::name>("x/own"), Some("mine"));
     assert_eq!(metadata::<at::timeout>("default"), Some("-5"));
     assert_eq!(metadata::<at::timeout>("type"), Some("short"));
-    assert_eq!(metadata::<at::wind<limit::low>>("description"), Some("The least value."));
+    assert_eq!(
+        metadata::<at::wind<limit::low>>("description"),
+        Some("The least value.")
+    );
 }
 
 /// Markers of parts count what stands before them.
@@ -205,14 +234,22 @@ mod visible {
         use milieu_context::Coordinator;
 
         let coordinator = Coordinator::new();
-        coordinator.context::<inner::ToCrate>().unwrap().set::<to_crate::one>(true).unwrap();
+        coordinator
+            .context::<inner::ToCrate>()
+            .unwrap()
+            .set::<to_crate::one>(true)
+            .unwrap();
         let mut cx = coordinator.context::<inner::ToParent>().unwrap();
         cx.set::<to_parent::two>(true).unwrap();
         assert!(cx.two);
         let mut cx = coordinator.context::<inner::ToPath>().unwrap();
         cx.set::<to_path::three>(true).unwrap();
         assert!(cx.three);
-        coordinator.context::<inner::ToAll>().unwrap().set::<to_all::four>(true).unwrap();
+        coordinator
+            .context::<inner::ToAll>()
+            .unwrap()
+            .set::<to_all::four>(true)
+            .unwrap();
         assert!(coordinator.context::<inner::ToAll>().unwrap().four);
         assert!(coordinator.context::<inner::ToCrate>().unwrap().one);
     }

@@ -30,7 +30,9 @@ mod elsewhere {
 fn a_file_becomes_an_environment() {
     use station::{at, layer::Session, sw::pi::Language};
 
-    let mut cx = Coordinator::new().context::<station::Environment>().unwrap();
+    let mut cx = Coordinator::new()
+        .context::<station::Environment>()
+        .unwrap();
     assert_eq!(cx.sw.pi.language, Language::En);
     assert_eq!(cx.hw.gpio.folder, "/sys/class/gpio");
     let mut cx = cx.enter(Session("anna"));

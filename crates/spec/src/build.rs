@@ -91,7 +91,8 @@ impl Builder {
     pub fn generate_with(&self, backend: &dyn Backend) -> Result<(), BuildError> {
         let path = &self.specification;
         println!("cargo:rerun-if-changed={}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| BuildError::file("read", path, &error))?;
+        let text =
+            fs::read_to_string(path).map_err(|error| BuildError::file("read", path, &error))?;
         let source = Source {
             name: path.display().to_string(),
             text,
@@ -107,9 +108,13 @@ impl Builder {
         }
         let folder = match &self.out_dir {
             Some(folder) => folder.clone(),
-            None => std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or_else(|| {
-                BuildError("OUT_DIR is not set: call this from a build script, or say out_dir".into())
-            })?,
+            None => std::env::var_os("OUT_DIR")
+                .map(PathBuf::from)
+                .ok_or_else(|| {
+                    BuildError(
+                        "OUT_DIR is not set: call this from a build script, or say out_dir".into(),
+                    )
+                })?,
         };
         for file in &output.files {
             let path = folder.join(&file.name);

@@ -123,8 +123,13 @@ pub(crate) fn default(value: &Value) -> String {
 
 /// The texts that `check/enum` lists for a value that is no enumeration.
 fn listed(value: &Value) -> Vec<String> {
-    let list = value.metadata("check/enum").filter(|list| !list.starts_with('#'));
-    let list = list.into_iter().flat_map(|list| list.split(',')).map(str::trim);
+    let list = value
+        .metadata("check/enum")
+        .filter(|list| !list.starts_with('#'));
+    let list = list
+        .into_iter()
+        .flat_map(|list| list.split(','))
+        .map(str::trim);
     list.chain(value.metadata_array("check/enum"))
         .map(|text| text.trim_matches(['\'', '"']).to_owned())
         .collect()
@@ -177,7 +182,10 @@ fn allowed(value: &Value) -> Vec<Phrase> {
             phrases.push(Phrase::words(words));
         }
     }
-    for (name, words) in [("array/min", "elements at least"), ("array/max", "elements at most")] {
+    for (name, words) in [
+        ("array/min", "elements at least"),
+        ("array/max", "elements at most"),
+    ] {
         if let Some(count) = value.metadata(name) {
             phrases.push(Phrase::with(words, count));
         }
@@ -279,7 +287,10 @@ pub(crate) fn lines(value: &Value) -> Vec<(&'static str, Phrase)> {
         lines.push(("Command", Phrase::literal(command)));
     }
     if value.metadata("command").is_some() {
-        lines.push(("Set to the name of the subcommand that is called.", Phrase(Vec::new())));
+        lines.push((
+            "Set to the name of the subcommand that is called.",
+            Phrase(Vec::new()),
+        ));
     }
     if !variables(value).is_empty() {
         lines.push(("Environment variable", Phrase::one_of(variables(value))));
@@ -302,10 +313,16 @@ pub(crate) fn lines(value: &Value) -> Vec<(&'static str, Phrase)> {
         lines.push(("Example", Phrase::literal(example)));
     }
     if value.read_only {
-        lines.push(("Read-only: the program cannot assign it.", Phrase(Vec::new())));
+        lines.push((
+            "Read-only: the program cannot assign it.",
+            Phrase(Vec::new()),
+        ));
     }
     if value.required {
-        lines.push(("Required: somebody has to give a value.", Phrase(Vec::new())));
+        lines.push((
+            "Required: somebody has to give a value.",
+            Phrase(Vec::new()),
+        ));
     }
     lines
 }

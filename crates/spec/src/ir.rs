@@ -11,10 +11,7 @@
 //!   of which the target makes its own.
 
 use milieu_diagnostics::Span;
-use milieu_keys::{
-    Options, Specification, Type,
-    options::Entry,
-};
+use milieu_keys::{Options, Specification, Type, options::Entry};
 
 /// One environment: a whole specification or one branch of it.
 #[derive(Debug)]
@@ -43,8 +40,7 @@ impl Environment {
     /// Whether the command line, and not just a variable, can set anything.
     #[must_use]
     pub fn has_command_line(&self) -> bool {
-        let is_option =
-            |entry: &Entry| entry.spelling().is_some() || entry.position().is_some();
+        let is_option = |entry: &Entry| entry.spelling().is_some() || entry.position().is_some();
         self.options.entries().iter().any(is_option) || self.options.commands().count() > 1
     }
 

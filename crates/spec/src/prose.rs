@@ -9,7 +9,9 @@
 /// Control characters and those that turn the direction of writing are left
 /// out: they have no place in source text.
 pub(crate) fn markdown(text: &str) -> Vec<String> {
-    text.lines().map(|line| markdown_line(line.trim())).collect()
+    text.lines()
+        .map(|line| markdown_line(line.trim()))
+        .collect()
 }
 
 /// The same on one line, for list items and table cells.

@@ -64,7 +64,11 @@ fn goldens() -> Vec<Golden> {
                 "man" => "man",
                 other => other,
             };
-            let extension = if extension == "ini" { "exported.ini" } else { extension };
+            let extension = if extension == "ini" {
+                "exported.ini"
+            } else {
+                extension
+            };
             for file in output.files {
                 all.push(Golden {
                     file: folder().join(format!("{name}.{extension}")),

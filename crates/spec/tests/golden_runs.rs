@@ -28,6 +28,7 @@ fn defaults_are_the_initial_values() {
     assert_eq!(types.unsigned_long_long, u64::MAX);
     assert_eq!(types.float.to_bits(), 0.1_f32.to_bits());
     assert_eq!(types.double.to_string(), "3.14");
+    assert_eq!(types.unbounded.to_string(), "inf");
     assert_eq!(types.string, "a \"quoted\" text");
     assert_eq!(types.untyped, "");
 
@@ -40,7 +41,10 @@ fn defaults_are_the_initial_values() {
 fn the_table_describes_the_fields() {
     let coordinator = Coordinator::new();
     let types = coordinator.context::<types::Environment>().unwrap();
-    assert_eq!(format!("{:?}", *types), format!("{:?}", types::Environment::initial()));
+    assert_eq!(
+        format!("{:?}", *types),
+        format!("{:?}", types::Environment::initial())
+    );
     let enumeration = coordinator.context::<enumeration::Environment>().unwrap();
     assert_eq!(enumeration.log.level, enumeration::log::Level::Warning);
     let hostile = coordinator.context::<hostile::Environment>().unwrap();
@@ -51,7 +55,13 @@ fn the_table_describes_the_fields() {
     assert_eq!((keywords.str.u32, keywords.r#type.own), (0, 0));
     let documented = coordinator.context::<documentation::Environment>().unwrap();
     assert_eq!(documented.weather.interval, 60);
-    assert_eq!(coordinator.context::<array::Environment>().unwrap().hosts_timeout, 5);
+    assert_eq!(
+        coordinator
+            .context::<array::Environment>()
+            .unwrap()
+            .hosts_timeout,
+        5
+    );
 }
 
 #[test]
@@ -68,7 +78,9 @@ fn markers_assign_and_layers_switch() {
         assert_eq!(cx.name::<at::sw::pi::language>(), "/sw/pi/anna/language");
     }
     assert_eq!(cx.sw.pi.language, "en");
-    cx.with(Session(String::from("anna")), |cx| assert_eq!(cx.sw.pi.language, "de"));
+    cx.with(Session(String::from("anna")), |cx| {
+        assert_eq!(cx.sw.pi.language, "de")
+    });
     let german = cx.with(Session("anna"), |cx| {
         cx.without::<Session, _>(|cx| cx.sw.pi.language == "de")
     });
@@ -122,9 +134,15 @@ fn layers_have_the_shape_of_their_type() {
         L::ID
     }
     assert_eq!(Shutdown.value(), "active");
-    assert_eq!((id(&BatteryLow), BatteryLow.value()), ("battery_low", "active".into()));
+    assert_eq!(
+        (id(&BatteryLow), BatteryLow.value()),
+        ("battery_low", "active".into())
+    );
     assert_eq!((id(&Tenant(7)), Tenant(7).value()), ("tenant", "7".into()));
-    assert_eq!((id(&Place("lab")), Place("lab").value()), ("room", "lab".into()));
+    assert_eq!(
+        (id(&Place("lab")), Place("lab").value()),
+        ("room", "lab".into())
+    );
     assert_eq!(Session(String::from("anna")).value(), "anna");
     assert_eq!(Profile::Elitebook.value(), "elitebook");
     const { assert!(Tenant::INHERITED && !BatteryLow::INHERITED) }

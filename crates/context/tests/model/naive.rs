@@ -4,7 +4,7 @@
 //! It has no snapshots, no hashes, no saved values and no names kept from
 //! before, so there is little in it that could be wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use milieu_context::{Descriptor, Kind};
 
@@ -268,30 +268,38 @@ fn escape(value: &str) -> String {
     text
 }
 
-/// Whether a key belongs to a value of a layer: some layers, this one with
-/// this value, make its name of a pattern that mentions the layer.
-pub fn belongs(values: &[Descriptor], name: &str, id: &str, text: &str, universe: &[&str]) -> bool {
-    values.iter().any(|descriptor| {
+/// The names that belong to a value of a layer: some layers, this one with this
+/// value, make them of a pattern that depends on it.
+pub fn belonging(
+    values: &[Descriptor],
+    id: &str,
+    text: &str,
+    universe: &[&str],
+) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for descriptor in values {
         let pieces = descriptor.pattern.split('%').skip(1).step_by(2);
         let mut ids: Vec<&str> = pieces.flat_map(|piece| piece.split(' ')).collect();
         if !ids.contains(&id) {
-            return false;
+            continue;
         }
-        ids.retain(|other| *other != id);
         ids.sort_unstable();
         ids.dedup();
+        ids.retain(|other| *other != id);
         let count = universe.len().pow(u32::try_from(ids.len()).unwrap());
-        (0..count).any(|mut choice| {
+        for mut choice in 0..count {
             let mut chosen = BTreeMap::from([(id, text)]);
             for other in &ids {
                 chosen.insert(other, universe[choice % universe.len()]);
                 choice /= universe.len();
             }
-            let resolved = resolve(descriptor.pattern, |id| chosen[id].into());
+            let name = resolve(descriptor.pattern, |id| chosen[id].into());
             // A group that stops before the layer does not depend on it.
             chosen.insert(id, "something else");
-            let depends = resolved != resolve(descriptor.pattern, |id| chosen[id].into());
-            depends && resolved == name
-        })
-    })
+            if name != resolve(descriptor.pattern, |id| chosen[id].into()) {
+                names.insert(name);
+            }
+        }
+    }
+    names
 }

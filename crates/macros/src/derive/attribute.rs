@@ -70,12 +70,7 @@ impl Key {
     }
 
     /// What follows a name: nothing, `= literal`, or `= [literal, …]`.
-    fn values(
-        &mut self,
-        name: String,
-        name_span: Span,
-        input: ParseStream<'_>,
-    ) -> syn::Result<()> {
+    fn values(&mut self, name: String, name_span: Span, input: ParseStream<'_>) -> syn::Result<()> {
         let entry = |name, text, text_span| Entry {
             name,
             name_span,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use milieu_keys::{Options, Pattern, RuleError, Rules, Scalar, rules};
+use milieu_keys::{Options, Pattern, RuleError, Rules, Scalar, Type, rules};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::Error;
@@ -147,10 +147,7 @@ fn unknown(entry: &Entry) -> Option<Error> {
 
 /// Options that contradict each other.
 fn options(model: &Model) -> syn::Result<()> {
-    let metadata: Vec<_> = model
-        .values()
-        .map(|value| (value, pairs(value)))
-        .collect();
+    let metadata: Vec<_> = model.values().map(|value| (value, pairs(value))).collect();
     let declared = metadata
         .iter()
         .map(|(value, pairs)| (value.pattern.as_str(), pairs.as_slice()));
@@ -207,8 +204,7 @@ pub(super) fn initial(value: &Value) -> TokenStream {
             quote!(#literal)
         }
         Scalar::Float(value) if value.is_finite() => {
-            // The shortest digits of a double, so that an `f32` reads them once.
-            let literal: Literal = format!("{value:?}")
+            let literal: Literal = digits(value, rules.type_())
                 .parse()
                 .unwrap_or_else(|_| Literal::f64_unsuffixed(value));
             quote!(#literal)
@@ -217,5 +213,15 @@ pub(super) fn initial(value: &Value) -> TokenStream {
         Scalar::Float(value) if value > 0.0 => quote!(<#type_>::INFINITY),
         Scalar::Float(_) => quote!(<#type_>::NEG_INFINITY),
         Scalar::Text(_) | Scalar::Variant(_) => quote!(::core::default::Default::default()),
+    }
+}
+
+/// A finite float with no more digits than its type tells apart.
+#[allow(clippy::cast_possible_truncation)]
+fn digits(value: f64, type_: &Type) -> String {
+    if *type_ == Type::Float {
+        format!("{:?}", value as f32)
+    } else {
+        format!("{value:?}")
     }
 }

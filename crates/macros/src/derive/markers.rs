@@ -29,7 +29,8 @@ pub(super) fn markers(model: &Model) -> TokenStream {
     let mut own: usize = 0;
     let mut parts = Vec::new();
     for member in members {
-        let index = quote! { #own #(+ <#parts as #crate_path::context::Environment>::VALUES.len())* };
+        let index =
+            quote! { #own #(+ <#parts as #crate_path::context::Environment>::VALUES.len())* };
         match member {
             Member::Value(value) => {
                 let (field, type_) = (&value.field, &value.type_);
@@ -112,7 +113,11 @@ fn inside(visibility: &Visibility) -> TokenStream {
                 quote!(pub(super))
             } else if path.is_ident("super") {
                 quote!(pub(in super::super))
-            } else if path.segments.first().is_some_and(|first| first.ident == "super") {
+            } else if path
+                .segments
+                .first()
+                .is_some_and(|first| first.ident == "super")
+            {
                 quote!(pub(in super::#path))
             } else {
                 restricted.into_token_stream()

@@ -5,12 +5,14 @@
 //! model.rs       the struct: values, parts, their patterns and metadata
 //! check.rs       what the specification compiler would check, at the right token
 //! expand.rs      the implementation
+//! join.rs        … of an environment that has others as parts
 //! markers.rs     the module `at`
 //! ```
 
 mod attribute;
 mod check;
 mod expand;
+mod join;
 mod markers;
 mod model;
 

@@ -142,7 +142,9 @@ fn fields(input: &DeriveInput) -> syn::Result<impl Iterator<Item = &syn::Field>>
         );
     }
     for attribute in &input.attrs {
-        if attribute.path().is_ident("repr") && attribute.to_token_stream().to_string().contains("packed") {
+        if attribute.path().is_ident("repr")
+            && attribute.to_token_stream().to_string().contains("packed")
+        {
             return refuse(
                 attribute.path().span(),
                 "the fields of an environment must be aligned, so it cannot be packed",
@@ -280,7 +282,9 @@ fn holds(field: &syn::Field, entries: &[Entry]) -> syn::Result<Holds> {
             "write `Text`: it reads like a `&str`, and the context keeps its bytes"
         }
         "i8" | "u8" => "write `i16` or `u16`, and say the `range`",
-        "isize" | "usize" | "i128" | "u128" => "write `i64` or `u64`: files are read on any machine",
+        "isize" | "usize" | "i128" | "u128" => {
+            "write `i64` or `u64`: files are read on any machine"
+        }
         "char" => "write `Text`, and say `check/length = \"1\"`",
         "Option" => "write the type itself; a value always has a default",
         "Vec" | "HashMap" | "BTreeMap" => "read lists of keys through the key set",

@@ -136,16 +136,18 @@ impl Page {
             } else if command.hidden() {
                 continue;
             } else {
-                heading.take().into_iter().for_each(|line| self.request(line));
+                heading
+                    .take()
+                    .into_iter()
+                    .for_each(|line| self.request(line));
                 self.request(&format!(".SS \"{}\"", argument(&path.join(" "))));
                 command.help().into_iter().for_each(|help| self.prose(help));
             }
             let entries: Vec<_> = environment.options.entries_of(&path).collect();
             for value in environment.every_value() {
-                let belongs = value
-                    .entry
-                    .as_ref()
-                    .is_some_and(|entry| entries.iter().any(|own| own.pattern() == entry.pattern()));
+                let belongs = value.entry.as_ref().is_some_and(|entry| {
+                    entries.iter().any(|own| own.pattern() == entry.pattern())
+                });
                 if belongs && !facts::is_hidden(value) {
                     self.option(value);
                 }
@@ -163,7 +165,11 @@ impl Page {
             .iter()
             .any(|entry| entry.long().iter().any(|long| long == "help"));
         let names = [(short, "\\fB\\-h\\fR"), (long, "\\fB\\-\\-help\\fR")];
-        let free: Vec<_> = names.iter().filter(|(free, _)| *free).map(|(_, name)| *name).collect();
+        let free: Vec<_> = names
+            .iter()
+            .filter(|(free, _)| *free)
+            .map(|(_, name)| *name)
+            .collect();
         if !free.is_empty() {
             self.request(".TP");
             self.text(&free.join(", "));
@@ -208,10 +214,7 @@ impl Page {
     fn branch(&mut self, branch: &Branch, environment: &Environment) {
         let values = facts::values_of(branch, environment);
         // The description of the root is that of the page.
-        let described = branch
-            .description
-            .as_deref()
-            .filter(|_| branch.name != "/");
+        let described = branch.description.as_deref().filter(|_| branch.name != "/");
         if !values.is_empty() || described.is_some() {
             self.request(&format!(".SS \"{}\"", argument(&branch.name)));
             if let Some(description) = described {
@@ -344,7 +347,10 @@ mod tests {
     fn what_roff_would_interpret_is_escaped() {
         assert_eq!(literal("a\\b-c'd"), "a\\(rsb\\-c\\(aqd");
         assert_eq!(literal("größe"), "gr\\[u00F6]\\[u00DF]e");
-        assert_eq!(prose("say `-x`, or a ` alone"), "say \\fB\\-x\\fR, or a \\(ga alone");
+        assert_eq!(
+            prose("say `-x`, or a ` alone"),
+            "say \\fB\\-x\\fR, or a \\(ga alone"
+        );
         let mut page = Page::default();
         page.text(".SH is no request here");
         assert_eq!(page.0, "\\&.SH is no request here\n");

@@ -137,10 +137,7 @@ impl Document {
     fn branch(&mut self, branch: &Branch, environment: &Environment) {
         let values: Vec<&Value> = facts::values_of(branch, environment);
         // The description of the root is that of the document.
-        let described = branch
-            .description
-            .as_deref()
-            .filter(|_| branch.name != "/");
+        let described = branch.description.as_deref().filter(|_| branch.name != "/");
         if !values.is_empty() || described.is_some() {
             self.heading(2, &code(&branch.name));
             self.block(described.map(markdown).unwrap_or_default());

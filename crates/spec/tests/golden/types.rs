@@ -39,6 +39,11 @@ pub struct Environment {
     ///
     /// - Default: `3.14`
     pub double: f64,
+    /// `/unbounded`.
+    ///
+    /// - Default: `inf`
+    /// - Allowed: in the range `0-inf`
+    pub unbounded: f64,
     /// `/string`.
     ///
     /// - Default: `a "quoted" text`
@@ -62,6 +67,7 @@ impl ::core::default::Default for Environment {
             unsigned_long_long: 18446744073709551615,
             float: 0.1,
             double: 3.14,
+            unbounded: f64::INFINITY,
             string: ::milieu::context::Text::from_static("a \"quoted\" text"),
             untyped: ::core::default::Default::default(),
         }
@@ -134,6 +140,12 @@ unsafe impl ::milieu::context::Environment for Environment {
             offset: ::core::mem::offset_of!(Environment, double),
             kind: ::milieu::context::Kind::F64,
             metadata: &[("type", "double"), ("default", "3.14")],
+        },
+        ::milieu::context::Descriptor {
+            pattern: "/unbounded",
+            offset: ::core::mem::offset_of!(Environment, unbounded),
+            kind: ::milieu::context::Kind::F64,
+            metadata: &[("type", "double"), ("range", "0-inf"), ("default", "inf")],
         },
         ::milieu::context::Descriptor {
             pattern: "/string",
@@ -314,6 +326,19 @@ pub mod at {
 
     impl ::milieu::context::Assign for double {}
 
+    /// `/unbounded`, the field `unbounded`.
+    #[derive(Clone, Copy, Debug)]
+    pub enum unbounded {}
+
+    // SAFETY: the entry of that index describes this very field.
+    unsafe impl ::milieu::context::Value for unbounded {
+        type Environment = super::Environment;
+        type Type = f64;
+        const INDEX: usize = 10;
+    }
+
+    impl ::milieu::context::Assign for unbounded {}
+
     /// `/string`, the field `string`.
     #[derive(Clone, Copy, Debug)]
     pub enum string {}
@@ -322,7 +347,7 @@ pub mod at {
     unsafe impl ::milieu::context::Value for string {
         type Environment = super::Environment;
         type Type = ::milieu::context::Text;
-        const INDEX: usize = 10;
+        const INDEX: usize = 11;
     }
 
     impl ::milieu::context::Assign for string {}
@@ -335,7 +360,7 @@ pub mod at {
     unsafe impl ::milieu::context::Value for untyped {
         type Environment = super::Environment;
         type Type = ::milieu::context::Text;
-        const INDEX: usize = 11;
+        const INDEX: usize = 12;
     }
 
     impl ::milieu::context::Assign for untyped {}
@@ -383,6 +408,11 @@ default=0.1
 [/double]
 type=double
 default=3.14
+
+[/unbounded]
+type=double
+range=0-inf
+default=inf
 
 [/string]
 type=string

@@ -54,7 +54,8 @@ impl Emitter<'_> {
                 } else {
                     DERIVED
                 });
-                self.out.line(format!("pub struct {name}(pub {primitive});"));
+                self.out
+                    .line(format!("pub struct {name}(pub {primitive});"));
                 let value = "Owned(::std::string::ToString::to_string(&self.0))";
                 self.implementation(layer, "", &name, value);
             }

@@ -78,7 +78,8 @@ impl Emitter<'_> {
         self.out
             .line("// SAFETY: the entry of that index describes this very field.");
         self.out.open(format!("unsafe impl {trait_} for {name} {{"));
-        self.out.line(format!("type Environment = {up}Environment;"));
+        self.out
+            .line(format!("type Environment = {up}Environment;"));
         self.out.line(format!("type Type = {type_};"));
         let usize_ = self.primitives.name("usize");
         self.out.line(format!("const INDEX: {usize_} = {index};"));

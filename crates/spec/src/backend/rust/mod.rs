@@ -16,6 +16,7 @@
 //! get in the way.
 
 mod docs;
+mod enums;
 mod layers;
 mod markers;
 mod names;
@@ -54,7 +55,9 @@ impl Backend for Rust {
         environment: &Environment,
         settings: &Settings,
     ) -> Result<Vec<File>, Vec<Diagnostic>> {
-        let diagnostics = types::colliding_variants(environment);
+        let mut diagnostics = Vec::new();
+        enums::colliding_variants(environment, &mut diagnostics);
+        types::colliding_types(&environment.root, environment, &mut diagnostics);
         if !diagnostics.is_empty() {
             return Err(diagnostics);
         }

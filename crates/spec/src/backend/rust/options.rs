@@ -40,8 +40,9 @@ impl Emitter<'_> {
             .collect();
         self.others(&others);
         let trait_ = self.context("Environment");
-        self.out
-            .line(format!("let values = <Environment as {trait_}>::VALUES.iter();"));
+        self.out.line(format!(
+            "let values = <Environment as {trait_}>::VALUES.iter();"
+        ));
         self.out
             .line("let values = values.map(|value| (value.pattern, value.metadata));");
         if !others.is_empty() {
@@ -66,7 +67,8 @@ impl Emitter<'_> {
         ));
         for value in others {
             let pattern = names::string(&value.pattern);
-            self.out.pairs(&format!("({pattern}, &"), &pairs(value), "),");
+            self.out
+                .pairs(&format!("({pattern}, &"), &pairs(value), "),");
         }
         self.out.close("];");
     }

@@ -9,8 +9,9 @@ impl Emitter<'_> {
         let trait_ = self.context("Environment");
         let descriptor = self.context("Descriptor");
         self.out.gap();
-        self.out
-            .line("// SAFETY: the table has one entry for each field of the structs, with the offset");
+        self.out.line(
+            "// SAFETY: the table has one entry for each field of the structs, with the offset",
+        );
         self.out
             .line("// of that very field and the kind of its type; enums list all their variants.");
         self.out

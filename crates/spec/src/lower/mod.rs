@@ -4,18 +4,21 @@
 //! `sw.pi.language`), names become a tree of branches, and what the target
 //! cannot express is reported where the specification says it.
 
+mod layers;
+mod report;
+
 use std::collections::{HashMap, HashSet};
 
 use milieu_diagnostics::{Diagnostic, Source, Span};
 use milieu_keys::{
-    KeySpec, LayerSpec, Options, Pattern, RuleError, Rules, Scalar, Specification, Type,
+    KeySpec, Options, Pattern, Rules, Scalar, Specification,
     options::{Entry, Program},
 };
 
 use crate::{
     backend::{Capabilities, Settings},
-    identifiers::{camel_case, snake_case},
-    ir::{Branch, Environment, Layer, LayerShape, Literal, Member, Value, is_array},
+    identifiers::snake_case,
+    ir::{Branch, Environment, Literal, Member, Value, is_array},
 };
 
 /// Lowers the branch that the settings ask for, or everything.
@@ -141,7 +144,7 @@ impl Lowering {
                     .find(|(key, _)| key.pattern.as_str() == declaration.pattern)
                     .map(|(key, _)| *key);
                 self.diagnostics
-                    .push(options_contradict(key, &declaration.error));
+                    .push(report::options_contradict(key, &declaration.error));
                 nothing_to_set(program)
             }
         }
@@ -162,7 +165,7 @@ impl Lowering {
         };
         if is_array(&value.pattern) && self.capabilities.identifiers {
             if !self.capabilities.arrays {
-                self.diagnostics.push(array_has_no_field(&value));
+                self.diagnostics.push(report::array_has_no_field(&value));
             }
             self.unplaced.push(value);
             return;
@@ -182,7 +185,7 @@ impl Lowering {
                 value.identifiers = names;
             }
             _ if self.capabilities.identifiers => {
-                self.diagnostics.push(has_no_identifier(&value));
+                self.diagnostics.push(report::has_no_identifier(&value));
                 return;
             }
             _ => {}
@@ -210,7 +213,7 @@ impl Lowering {
                 return Some("command".to_owned());
             }
             if self.capabilities.identifiers {
-                self.diagnostics.push(is_value_and_branch(value));
+                self.diagnostics.push(report::is_value_and_branch(value));
             }
         }
         levels.last().and_then(|level| snake_case(level))
@@ -261,105 +264,6 @@ impl Lowering {
         let mut found = Vec::new();
         collisions(&self.root, &self.values, &mut found);
         self.diagnostics.extend(found);
-    }
-
-    fn layers(&mut self, specification: &Specification) -> Vec<Layer> {
-        let mut layers: Vec<Layer> = Vec::new();
-        for declared in &specification.layers {
-            if let Some(layer) = self.declared_layer(declared) {
-                layers.push(layer);
-            }
-        }
-        let mut used: Vec<(String, Span)> = Vec::new();
-        for value in self.values.iter().chain(&self.unplaced) {
-            for name in &value.layers {
-                let is_known = layers.iter().any(|layer| layer.name == *name)
-                    || used.iter().any(|(other, _)| other == name);
-                if !is_known {
-                    used.push((name.clone(), value.span));
-                }
-            }
-        }
-        for (name, span) in used {
-            let Some(identifier) = camel_case(&name) else {
-                self.diagnostics
-                    .push(layer_has_no_identifier(&name, span));
-                continue;
-            };
-            layers.push(Layer {
-                identifier,
-                name,
-                shape: LayerShape::Text,
-                inherited: false,
-                metadata: Vec::new(),
-                span,
-            });
-        }
-        if self.capabilities.identifiers {
-            self.report_layer_collisions(&layers);
-        }
-        layers
-    }
-
-    fn declared_layer(&mut self, declared: &LayerSpec) -> Option<Layer> {
-        let identifier = match declared.get("identifier") {
-            Some(identifier) => Some(identifier.to_owned()),
-            None => camel_case(&declared.name),
-        };
-        let Some(identifier) = identifier else {
-            self.diagnostics
-                .push(layer_has_no_identifier(&declared.name, declared.span));
-            return None;
-        };
-        let rules = Rules::from_metadata(&declared.borrowed());
-        let shape = match (declared.get("type"), rules) {
-            (None, _) => LayerShape::Flag,
-            (Some(_), Ok(rules)) => match rules.type_() {
-                Type::Boolean => LayerShape::Flag,
-                Type::String => LayerShape::Text,
-                Type::Enum => LayerShape::Choice(rules.variants().to_vec()),
-                number => LayerShape::Number(*number),
-            },
-            (Some(_), Err(error)) => {
-                self.diagnostics.push(
-                    Diagnostic::error(error.message.clone())
-                        .label(declared.span, "in this layer's section"),
-                );
-                return None;
-            }
-        };
-        Some(Layer {
-            name: declared.name.clone(),
-            identifier,
-            shape,
-            inherited: declared.get("inherited").is_some_and(|text| {
-                text.is_empty() || milieu_keys::rules::parse_boolean(text) == Some(true)
-            }),
-            metadata: declared.metadata.clone(),
-            span: declared.span,
-        })
-    }
-
-    fn report_layer_collisions(&mut self, layers: &[Layer]) {
-        let mut first: HashMap<&str, &Layer> = HashMap::new();
-        for layer in layers {
-            if let Some(other) = first.insert(&layer.identifier, layer) {
-                let message = format!(
-                    "the layers `{}` and `{}` would both be called `{}`",
-                    other.name, layer.name, layer.identifier
-                );
-                self.diagnostics.push(
-                    Diagnostic::error(message)
-                        .code("identifier")
-                        .label(layer.span, "this one comes second")
-                        .label(other.span, "this one comes first")
-                        .help(format!(
-                            "give one of them another name: `identifier=` in `[%{}%]`",
-                            layer.name
-                        )),
-                );
-            }
-        }
     }
 }
 
@@ -417,16 +321,8 @@ fn collisions(branch: &Branch, values: &[Value], found: &mut Vec<Diagnostic>) {
                 (below.identifier.as_str(), below.name.as_str(), span)
             }
         };
-        if let Some((other, other_span)) = first.insert(identifier, (name, span)) {
-            let message = format!("`{other}` and `{name}` would both be called `{identifier}`");
-            found.push(
-                Diagnostic::error(message)
-                    .code("identifier")
-                    .label(span, "this one comes second")
-                    .label(other_span, "this one comes first")
-                    .note("identifiers are in snake case, and placeholders do not count")
-                    .help("rename one of the keys, or give it another name with `identifier=`"),
-            );
+        if let Some(other) = first.insert(identifier, (name, span)) {
+            found.push(report::same_identifier(other, (name, span), identifier));
         }
     }
 }
@@ -436,72 +332,6 @@ fn first_span(branch: &Branch, values: &[Value]) -> Option<Span> {
         Member::Value(index) => Some(values[*index].span),
         Member::Branch(below) => first_span(below, values),
     })
-}
-
-fn array_has_no_field(value: &Value) -> Diagnostic {
-    let parent = value.pattern.split("/#").next().unwrap_or_default();
-    Diagnostic::warning(format!(
-        "`{}` stands for any number of keys, and a struct has no field for that",
-        value.pattern
-    ))
-    .code("array")
-    .label(value.span, "this key is left out of the environment")
-    .help(format!(
-        "read its elements from the key set, below `{parent}`"
-    ))
-}
-
-fn has_no_identifier(value: &Value) -> Diagnostic {
-    Diagnostic::error(format!(
-        "`{}` leaves nothing that a field could be called",
-        value.pattern
-    ))
-    .code("identifier")
-    .label(
-        value.span,
-        "a level has neither letters nor digits outside placeholders",
-    )
-    .help("rename the level, or, if it is the last one, say `identifier=` and a name")
-}
-
-fn is_value_and_branch(value: &Value) -> Diagnostic {
-    Diagnostic::error(format!(
-        "`{}` is a value, and there are keys below it",
-        value.pattern
-    ))
-    .code("identifier")
-    .label(value.span, "a field cannot be both a value and a branch")
-    .help("give the value another name with `identifier=`")
-    .help("leave only `description` here if it was meant to describe the branch")
-}
-
-fn layer_has_no_identifier(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(format!(
-        "the layer `{name}` leaves nothing that a type could be called"
-    ))
-    .code("identifier")
-    .label(span, "the name has neither letters nor digits")
-    .help(format!("declare `[%{name}%]` and say `identifier=`"))
-}
-
-fn options_contradict(key: Option<&KeySpec>, error: &RuleError) -> Diagnostic {
-    let diagnostic = Diagnostic::error(format!("`{}`: {}", error.key, error.message))
-        .code("options")
-        .help(error.help.clone());
-    let Some(key) = key else {
-        return diagnostic;
-    };
-    let position = key.metadata.iter().position(|(name, _)| *name == error.key);
-    let span = position
-        .and_then(|at| key.spans.get(at))
-        .map_or(key.span, |spans| {
-            if spans.value.is_empty() {
-                spans.key
-            } else {
-                spans.value
-            }
-        });
-    diagnostic.label(span, "here")
 }
 
 /// The command line of a program that has none.
