@@ -242,7 +242,8 @@ impl Schema {
                 .values
                 .values()
                 .chain(&all)
-                .find(|other| other.tag != spec.tag && other.pattern.unifies(&spec.pattern));
+                .filter(|other| other.tag != spec.tag && !(other.overlaps || spec.overlaps))
+                .find(|other| other.pattern.unifies(&spec.pattern));
             if let Some(other) = clash {
                 return Err(OpenError::Types {
                     pattern: descriptor.pattern.into(),

@@ -321,17 +321,10 @@ impl World {
     fn check_one(&self, i: usize, cx: &Cx) {
         let twin = &self.twins[i];
         let state = twin.replay(&self.log);
-        let view = View {
-            state: &state,
-            twin,
-            values: Environment::VALUES,
-        };
+        let view = View::new(&state, twin, Environment::VALUES);
         for value in 0..COUNT {
-            let expected = (
-                view.text(value),
-                view.name(value),
-                view.key(value).is_none(),
-            );
+            let (text, default) = view.read(value);
+            let expected = (text, view.name(value), default);
             let pattern = Environment::VALUES[value].pattern;
             assert_eq!(read(cx, value), expected, "{pattern} in context {i}");
         }
@@ -589,11 +582,7 @@ fn assign(world: &mut World, list: &mut [&mut Cx], i: usize) {
     let value = world.random.below(COUNT);
     let twin = &world.twins[i];
     let state = twin.replay(&world.log);
-    let view = View {
-        state: &state,
-        twin,
-        values: Environment::VALUES,
-    };
+    let view = View::new(&state, twin, Environment::VALUES);
     let name = view.name(value);
     if world.random.once_in(4) {
         world.note(format!("unset {name} in {i}"));
@@ -685,11 +674,7 @@ fn part(world: &mut World, list: &mut [&mut Cx], i: usize) {
     world.twins[i].frames.push(vec![fixed("a", text)]);
     let twin = &world.twins[i];
     let state = twin.replay(&world.log);
-    let view = View {
-        state: &state,
-        twin,
-        values: Environment::VALUES,
-    };
+    let view = View::new(&state, twin, Environment::VALUES);
     let (inner, back) = (view.text(1), part.to_string());
     assert_eq!(part.with(A(text), |part| part.to_string()), inner);
     assert_eq!(part.to_string(), back);

@@ -4,7 +4,10 @@
 //! It has no snapshots, no hashes, no saved values and no names kept from
 //! before, so there is little in it that could be wrong.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use milieu_context::{Descriptor, Kind};
 
@@ -141,13 +144,33 @@ impl Twin {
 
 /// A context as it is now.
 pub struct View<'a> {
-    pub state: &'a State,
-    pub twin: &'a Twin,
-    pub values: &'a [Descriptor],
+    state: &'a State,
+    twin: &'a Twin,
+    values: &'a [Descriptor],
+    /// Layers asked for before, so that tests don't take too long.
+    known: RefCell<BTreeMap<String, String>>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    pub fn new(state: &'a State, twin: &'a Twin, values: &'a [Descriptor]) -> Self {
+        View {
+            state,
+            twin,
+            values,
+            known: RefCell::default(),
+        }
+    }
+
     pub fn layer(&self, id: &str) -> String {
+        let known = self.known.borrow().get(id).cloned();
+        known.unwrap_or_else(|| {
+            let text = self.find_layer(id);
+            self.known.borrow_mut().insert(id.into(), text.clone());
+            text
+        })
+    }
+
+    fn find_layer(&self, id: &str) -> String {
         let binding = match self.twin.entered(id) {
             Some((_, binding, _)) => binding.clone(),
             None => self.state.global(id),
@@ -167,7 +190,7 @@ impl View<'_> {
     }
 
     /// The key that gives a value its content.
-    pub fn key(&self, value: usize) -> Option<&String> {
+    fn key(&self, value: usize) -> Option<&String> {
         let descriptor = &self.values[value];
         let [overrides, own, fallbacks] = [
             alternates(descriptor, "override/#"),
@@ -178,12 +201,17 @@ impl View<'_> {
         names.find_map(|pattern| self.state.keys.get(&resolve(pattern, |id| self.layer(id))))
     }
 
-    pub fn text(&self, value: usize) -> String {
+    /// The text of a value, and whether no key gives it.
+    pub fn read(&self, value: usize) -> (String, bool) {
         let descriptor = &self.values[value];
         match self.key(value) {
-            Some(text) if accepts(descriptor, text) => text.clone(),
-            _ => default(descriptor),
+            Some(text) if accepts(descriptor, text) => (text.clone(), false),
+            key => (default(descriptor), key.is_none()),
         }
+    }
+
+    pub fn text(&self, value: usize) -> String {
+        self.read(value).0
     }
 }
 
