@@ -24,7 +24,7 @@ use crate::{
     map::{Column, Datum, Map, Place},
     resolve::Slot,
     schema::{Plan, Schema, TEXT, ValueSpec, checked},
-    sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, lock},
+    sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, ThreadId, lock},
 };
 
 /// Shared by the contexts of one program, or of one part of it.
@@ -73,7 +73,7 @@ pub struct State {
     /// The view that everybody sees while somebody holds the key set.
     pub frozen: Option<View>,
     pub holders: u32,
-    pub holder: Option<std::thread::ThreadId>,
+    pub holder: Option<ThreadId>,
     /// How many threads wait on `news`.
     pub sleepers: u32,
     pub wakers: Vec<(u64, Waker)>,

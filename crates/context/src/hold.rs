@@ -1,7 +1,5 @@
 //! Holding the key set still, to write it down.
 
-use std::thread;
-
 use milieu_keys::Origin;
 
 use crate::{
@@ -41,7 +39,7 @@ impl Coordinator {
     /// several times.
     #[must_use]
     pub fn require_lock(&self) -> Held {
-        let me = thread::current().id();
+        let me = sync::current().id();
         let mut copy: Vec<SlotState> = Vec::new();
         let mut state = self.inner.state();
         loop {

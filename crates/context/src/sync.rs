@@ -10,6 +10,7 @@ pub use std::{
         Condvar, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
+    thread::{ThreadId, current},
     thread_local,
 };
 
@@ -19,6 +20,7 @@ pub use loom::{
         Condvar, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
+    thread::{ThreadId, current},
     thread_local,
 };
 
