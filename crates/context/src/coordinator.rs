@@ -17,7 +17,8 @@ use std::{sync::Arc, task::Waker};
 use milieu_keys::{KeySet, Name, Origin};
 
 use crate::{
-    Context, ContextOptions, Environment, Invalid, KeyError, OpenError, Policy, Threads,
+    Context, ContextOptions, Environment, Invalid, KeyError, Named, OpenError, Policy, Threads,
+    UnknownLayer,
     actions::Actions,
     field::Cell,
     layer::{Bound, Global},
@@ -208,6 +209,25 @@ impl Coordinator {
         let name = Name::parse(name).map_err(KeyError::Name)?;
         self.inner.publish_key(Place::of(name.as_str()), None);
         Ok(())
+    }
+
+    /// A layer by the identifier and the value that somebody gave: a request, a
+    /// file, a command line. Unlike [`Named`], which takes any identifier, this
+    /// one has to be known.
+    ///
+    /// # Errors
+    ///
+    /// Fails where no value of any environment depends on such a layer, and
+    /// says which it may have been.
+    pub fn layer<'a>(&self, id: &'a str, value: &'a str) -> Result<Named<'a>, UnknownLayer> {
+        let known = lock(&self.inner.schema).used_layers();
+        if known.iter().any(|known| known == id) {
+            return Ok(Named(id, value));
+        }
+        Err(UnknownLayer {
+            layer: id.into(),
+            known,
+        })
     }
 
     /// Whether both are handles to one coordinator.

@@ -89,6 +89,29 @@ impl fmt::Display for SwitchError {
 
 impl std::error::Error for SwitchError {}
 
+/// No environment of the coordinator has a value that depends on this layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownLayer {
+    /// The layer.
+    pub layer: String,
+    /// The layers that are known, in the order of their names.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for UnknownLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no layer `{}`", self.layer)?;
+        let known = self.known.iter().map(String::as_str);
+        match milieu_keys::rules::nearest(&self.layer, known) {
+            Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+            None if self.known.is_empty() => write!(f, ", and no other: no name has a placeholder"),
+            None => write!(f, "; there are {}", self.known.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for UnknownLayer {}
+
 /// Why an environment cannot be used with a coordinator.
 #[derive(Debug, Clone)]
 pub enum OpenError {

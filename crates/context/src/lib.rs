@@ -54,7 +54,7 @@ pub use context::{Context, ContextOptions};
 pub use coordinator::Coordinator;
 pub use entered::{Captured, Entered};
 pub use environment::{Assign, Descriptor, Environment, Value};
-pub use error::{Invalid, KeyError, OpenError, SwitchError};
+pub use error::{Invalid, KeyError, OpenError, SwitchError, UnknownLayer};
 pub use field::{Field, Kind};
 pub use hold::{Entry, Held};
 pub use layer::{

@@ -206,6 +206,22 @@ impl Schema {
         self.layers.get(id).copied()
     }
 
+    /// The identifiers of the layers that some value depends on, sorted.
+    pub fn used_layers(&self) -> Vec<String> {
+        let mut used: Vec<String> = self
+            .values
+            .values()
+            .flat_map(|spec| {
+                spec.slots
+                    .iter()
+                    .map(|slot| self.id(*slot).as_ref().to_owned())
+            })
+            .collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+
     /// The identifier of a layer.
     pub fn id(&self, slot: Slot) -> Arc<str> {
         self.ids[slot as usize].clone()

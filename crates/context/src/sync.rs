@@ -2,7 +2,8 @@
 //! theirs (`RUSTFLAGS="--cfg loom"`).
 //!
 //! Reference counts stay the standard library's: nothing here orders memory by
-//! them, and leaving them out keeps the models small.
+//! them, and leaving them out keeps the models small. So do the counter that
+//! draws the identities of contexts, and the keys of hashes, which are set once.
 
 #[cfg(not(loom))]
 pub use std::{

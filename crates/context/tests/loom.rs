@@ -56,16 +56,19 @@ fn open<const COUNT: usize>() -> (Coordinator, [Cx; COUNT]) {
     (coordinator, contexts)
 }
 
+/// Which of the two layers are active.
 fn active(cx: &Cx) -> [bool; 2] {
     [cx.layer::<A>().is_some(), cx.layer::<B>().is_some()]
 }
 
 #[test]
 fn switches_are_seen_in_their_order() {
-    model(3, || {
-        let (_coordinator, [mut one, mut two, mut three]) = open();
+    model(4, || {
+        let (coordinator, [mut one, mut two, mut three]) = open();
+        coordinator.assign("/v/1", "1", None).unwrap();
         let first = thread::spawn(move || {
             one.activate(A("1")).unwrap();
+            assert_eq!(one.v, 1);
             one
         });
         let second = thread::spawn(move || {
@@ -79,6 +82,7 @@ fn switches_are_seen_in_their_order() {
         for seen in &mut seen[1..] {
             three.sync();
             *seen = active(&three);
+            assert_eq!(three.v, i32::from(seen[0]), "values follow from layers");
         }
         let (mut one, mut two) = (first.join().unwrap(), second.join().unwrap());
         for cx in [&mut one, &mut two, &mut three] {
@@ -99,7 +103,7 @@ fn switches_are_seen_in_their_order() {
 
 #[test]
 fn no_assignment_is_lost_and_all_are_seen_in_order() {
-    model(2, || {
+    model(3, || {
         let (coordinator, [mut one, mut two, mut three]) = open();
         let first = thread::spawn(move || {
             one.set::<at::v>(1).unwrap();
@@ -131,7 +135,7 @@ fn no_assignment_is_lost_and_all_are_seen_in_order() {
 
 #[test]
 fn switches_and_assignments_have_one_order() {
-    model(3, || {
+    model(4, || {
         let (_coordinator, [mut one, mut two, mut three]) = open();
         let first = thread::spawn(move || {
             one.activate(A("1")).unwrap();
@@ -165,7 +169,7 @@ fn switches_and_assignments_have_one_order() {
 #[test]
 fn contexts_come_and_go_while_others_publish() {
     environment! { mod other; v: i32 = "/v/%a%"; typed: i32 = "/loaded"; }
-    model(3, || {
+    model(4, || {
         let coordinator = coordinator(&[("/loaded", "4")]);
         let mut one: Cx = coordinator.context().unwrap();
         let shared = coordinator.clone();
@@ -195,7 +199,7 @@ fn contexts_come_and_go_while_others_publish() {
 
 #[test]
 fn a_switch_that_several_make_at_once_acts_once() {
-    model(3, || {
+    model(4, || {
         let (coordinator, [mut one, mut two]) = open();
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
@@ -215,7 +219,7 @@ fn of_two_halves_of_a_cycle_one_is_refused() {
         one: Text = "/c/%two%/one" { "default" = "x" };
         two: Text = "/c/%one%/two" { "default" = "y" };
     }
-    model(3, || {
+    model(4, || {
         let coordinator = Coordinator::new();
         let mut one: Context<cycle::Environment> = coordinator.context().unwrap();
         let mut two: Context<cycle::Environment> = coordinator.context().unwrap();
@@ -239,7 +243,7 @@ fn of_two_halves_of_a_cycle_one_is_refused() {
 
 #[test]
 fn no_wake_up_is_lost() {
-    model(2, || {
+    model(3, || {
         let (_coordinator, [mut one, mut two, mut three]) = open();
         let sleeper = |mut cx: Cx| {
             thread::spawn(move || {
@@ -263,7 +267,7 @@ fn no_wake_up_is_lost() {
 
 #[test]
 fn a_wake_up_reaches_every_sleeper() {
-    model(3, || {
+    model(4, || {
         let (_coordinator, [one, two, mut three]) = open();
         let sleepers = [one, two].map(|mut cx| {
             thread::spawn(move || {
@@ -273,7 +277,9 @@ fn a_wake_up_reaches_every_sleeper() {
             })
         });
         three.set::<at::v>(1).unwrap();
-        sleepers.map(|sleeper| sleeper.join().unwrap());
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
     });
 }
 
@@ -307,7 +313,7 @@ fn block_on(future: impl Future) {
 
 #[test]
 fn a_task_that_waits_is_woken() {
-    model(3, || {
+    model(4, || {
         let (_coordinator, [mut one, mut two, mut three]) = open();
         let task = thread::spawn(move || {
             while active(&one) != [true, false] || one.v != 2 {
@@ -332,7 +338,7 @@ fn a_registration_that_is_dropped_has_no_action_running() {
     unsafe impl Sync for Resource {}
     // SAFETY: as above.
     unsafe impl Send for Resource {}
-    model(3, || {
+    model(4, || {
         let (coordinator, [mut one, mut two]) = open();
         let resource = Arc::new(Resource(UnsafeCell::new(0)));
         let used = resource.clone();
@@ -357,7 +363,7 @@ fn a_registration_that_is_dropped_has_no_action_running() {
 
 #[test]
 fn a_held_key_set_stands_still_and_then_goes_on_in_order() {
-    model(2, || {
+    model(3, || {
         let (coordinator, [mut one, mut two]) = open();
         let holder = thread::spawn(move || {
             let held = coordinator.require_lock();
@@ -398,7 +404,7 @@ fn a_held_key_set_stands_still_and_then_goes_on_in_order() {
 
 #[test]
 fn what_is_published_during_a_hold_wakes_at_its_end() {
-    model(2, || {
+    model(3, || {
         let (coordinator, [mut one, mut two]) = open();
         let sleeper = thread::spawn(move || {
             while !active(&one)[0] {
@@ -420,7 +426,7 @@ fn the_key_set_is_held_by_one_thread_at_a_time() {
     unsafe impl Sync for Inside {}
     // SAFETY: as above.
     unsafe impl Send for Inside {}
-    model(2, || {
+    model(3, || {
         let (coordinator, [mut one]) = open();
         let inside = Arc::new(Inside(UnsafeCell::new(0)));
         let threads = [(); 2].map(|()| {
@@ -437,7 +443,9 @@ fn the_key_set_is_held_by_one_thread_at_a_time() {
             })
         });
         one.activate(A("1")).unwrap();
-        threads.map(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         // SAFETY: the threads have ended.
         assert_eq!(inside.0.with(|count| unsafe { *count }), 4);
         one.sync();

@@ -55,10 +55,15 @@ fn memory_is_what_is_assigned() {
     for i in 0..sessions {
         cx.with(Session(&name(i)), |cx| assert_eq!(cx.language, "en"));
     }
-    assert!(bytes() - empty < 4096, "entering alone costs nothing lasting");
+    assert!(
+        bytes() - empty < 4096,
+        "entering alone costs nothing lasting"
+    );
 
     for i in 0..sessions {
-        cx.with(Session(&name(i)), |cx| cx.set::<at::language>("de").unwrap());
+        cx.with(Session(&name(i)), |cx| {
+            cx.set::<at::language>("de").unwrap()
+        });
     }
     let each = (bytes() - empty) / sessions as isize;
     println!("{each} bytes a session with one assigned value");

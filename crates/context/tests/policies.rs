@@ -35,14 +35,20 @@ fn a_single_thread_sees_only_itself() {
     let mut peer = cx.coordinator().context::<Environment>().unwrap();
     peer.activate(A("1")).unwrap();
     assert!(!cx.has_news());
-    assert!(!cx.wait(None), "it never has news, so it does not wait for any");
+    assert!(
+        !cx.wait(None),
+        "it never has news, so it does not wait for any"
+    );
     cx.sync();
     assert_eq!(cx.v, 0);
     cx.set::<at::plain>(7).unwrap();
     cx.activate(A("1")).unwrap();
     assert_eq!((cx.v, cx.plain), (1, 7));
     peer.sync();
-    assert_eq!(peer.plain, 7, "the key set is the coordinator's all the same");
+    assert_eq!(
+        peer.plain, 7,
+        "the key set is the coordinator's all the same"
+    );
 }
 
 #[test]

@@ -493,3 +493,22 @@ fn forgetting_a_session_removes_its_keys_and_no_others() {
     let names: Vec<&str> = held.entries().into_iter().map(|e| e.name).collect();
     assert_eq!(names, ["/sw/pi/otto/language", "/x/32/v"]);
 }
+
+#[test]
+fn an_unknown_layer_from_outside_is_an_error_that_names_the_nearest() {
+    let coordinator = coordinator(&[("/sw/pi/anna/language", "de")]);
+    let mut cx = coordinator.context::<Environment>().unwrap();
+    let layer = coordinator.layer("session", "anna").unwrap();
+    assert_eq!(cx.enter(layer).language, "de");
+    let error = coordinator
+        .layer("sesion", "anna")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("`sesion`") && error.contains("`session`"),
+        "{error}"
+    );
+    let error = coordinator.layer("xyz", "").err().unwrap().to_string();
+    assert!(error.contains("battery_low, c, language"), "{error}");
+}
