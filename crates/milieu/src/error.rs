@@ -21,15 +21,15 @@ pub enum Error {
     /// The metadata of the environment.
     Rules(DeclarationError),
     /// The environment and the keys do not fit.
-    Open(OpenError),
+    Open(Box<OpenError>),
     /// Nobody gives a value to keys that somebody has to give one (`require`).
     Missing(Vec<Missing>),
     /// A layer was not switched.
     Switch(SwitchError),
     /// A value was refused.
-    Invalid(Invalid),
+    Invalid(Box<Invalid>),
     /// A key was refused.
-    Key(KeyError),
+    Key(Box<KeyError>),
     /// A name is not one.
     Name(NameError),
 }
@@ -76,7 +76,7 @@ macro_rules! from {
     ($($variant:ident($error:ty)),* $(,)?) => {$(
         impl From<$error> for Error {
             fn from(error: $error) -> Self {
-                Error::$variant(error)
+                Error::$variant(error.into())
             }
         }
     )*};

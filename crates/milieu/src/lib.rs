@@ -25,16 +25,32 @@
 //! ```
 //!
 //! This crate is the one that applications name. It puts the parts together:
-//! the [run time of contexts](context), the [store](milieu_store), and the
+//! the [run time of contexts](context), the [store], and the
 //! vocabulary of [names and key sets](keys).
+//!
+//! | feature   | what it adds                                                     |
+//! |-----------|------------------------------------------------------------------|
+//! | `axum`    | a context for each request: `RequestContext`                     |
+//! | `tokio`   | tasks with a context of their own: `spawn`                       |
+//! | `tracing` | layers as spans and fields: `Traced`                             |
+//!
+//! Properties kept:
+//! - files, variables and arguments are read when a program starts, and files
+//!   are written when it [persists](Milieu::persist); nothing happens behind
+//!   its back;
+//! - nothing is printed: an [`Error`] and a help text are values, which render
+//!   as a person should read them.
 
 mod contexts;
 mod error;
 mod export;
 mod open;
 mod persist;
+mod required;
 #[cfg(feature = "tokio")]
 mod task;
+#[cfg(feature = "tracing")]
+mod traced;
 #[cfg(feature = "axum")]
 mod web;
 
@@ -58,9 +74,12 @@ pub use milieu_macros::{Choice, Environment, environment, layer};
 pub use contexts::Contexts;
 pub use error::Error;
 pub use export::specification_of;
-pub use open::{Builder, Milieu, Start};
+pub use open::{Builder, Milieu, Start, options_of};
 pub use persist::Persisted;
+pub use required::Missing;
 #[cfg(feature = "tokio")]
 pub use task::spawn;
+#[cfg(feature = "tracing")]
+pub use traced::{Traced, TracedEntered};
 #[cfg(feature = "axum")]
 pub use web::RequestContext;

@@ -62,7 +62,6 @@ impl Milieu {
     }
 
     /// Opens an application with its command line, or with other files.
-    #[must_use]
     pub fn builder(app: &str) -> Builder {
         Builder {
             app: app.into(),
@@ -95,7 +94,10 @@ impl Milieu {
         let cx = self.coordinator.context_with(options)?;
         let complete = || self.complete.lock().unwrap_or_else(PoisonError::into_inner);
         if !complete().contains(&TypeId::of::<E>()) {
-            let file = self.files.first().map(|file| file.path.display().to_string());
+            let file = self
+                .files
+                .first()
+                .map(|file| file.path.display().to_string());
             let missing = missing::<E>(&self.coordinator, file.as_deref());
             if !missing.is_empty() {
                 return Err(Error::Missing(missing));
@@ -152,7 +154,7 @@ impl Builder {
         variable: impl Fn(&str) -> Option<OsString> + 'static,
     ) -> Self {
         self.command = Some(Box::new(move || {
-            let options = options::<E>(program)?;
+            let options = options_of::<E>(program)?;
             Ok(options.parse(arguments, variable)?)
         }));
         self
@@ -193,8 +195,13 @@ impl Builder {
     }
 }
 
-/// The options of an environment.
-pub(crate) fn options<E: Environment>(program: Program) -> Result<Options, DeclarationError> {
+/// The command line of a program, as an environment specifies it: for help
+/// texts and for programs that start in ways of their own.
+///
+/// # Errors
+///
+/// Fails where two values claim one option.
+pub fn options_of<E: Environment>(program: Program) -> Result<Options, DeclarationError> {
     Options::new(
         program,
         E::VALUES

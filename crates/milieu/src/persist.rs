@@ -63,11 +63,7 @@ impl Milieu {
     ///
     /// As [`persist_below`](Milieu::persist_below); and where a value of the
     /// other process breaks the rules of its key, which is then still ours.
-    pub fn persist_with(
-        &self,
-        branches: &[&str],
-        strategy: Strategy,
-    ) -> Result<Persisted, Error> {
+    pub fn persist_with(&self, branches: &[&str], strategy: Strategy) -> Result<Persisted, Error> {
         let branches: Vec<Name> = branches
             .iter()
             .map(|branch| Name::parse(branch))

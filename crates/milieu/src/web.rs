@@ -15,11 +15,26 @@ use crate::Contexts;
 ///
 /// The state of the router holds [`Contexts`], or can be turned into them.
 ///
-/// ```ignore
-/// async fn page(mut cx: RequestContext<Environment>) -> String {
-///     cx.enter(Session(id)).language.to_string()
+/// ```
+/// use axum::{Router, routing::get};
+/// use milieu::{Contexts, Environment, Milieu, RequestContext, Text, layer};
+///
+/// layer! { struct Session(String) = "session"; }
+///
+/// #[derive(Environment)]
+/// struct Settings {
+///     #[key("/sw/%session%/language", default = "en")]
+///     language: Text,
 /// }
-/// let router = Router::new().route("/", get(page)).with_state(Contexts::new(cx));
+///
+/// async fn page(mut cx: RequestContext<Settings>) -> String {
+///     cx.enter(Session("anna".into())).language.to_string()
+/// }
+///
+/// fn router(milieu: &Milieu) -> Result<Router, milieu::Error> {
+///     let contexts = Contexts::new(milieu.context::<Settings>()?);
+///     Ok(Router::new().route("/", get(page)).with_state(contexts))
+/// }
 /// ```
 pub struct RequestContext<E: Environment, P: Policy = Threads>(
     /// The context itself.

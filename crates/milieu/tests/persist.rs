@@ -1,0 +1,371 @@
+//! From the key set back into the user's file.
+
+mod support;
+
+use std::{os::unix::fs::PermissionsExt, thread};
+
+use milieu::{
+    Environment, Error, Milieu, Text,
+    keys::{Name, Namespace},
+    store::{Change, StoreError, Strategy},
+};
+use support::Machine;
+
+milieu::layer! {
+    struct Session(String) = "session";
+    struct BatteryLow = "battery_low";
+}
+
+#[derive(Environment)]
+#[environment(root = "/sw/hello")]
+struct Settings {
+    #[key("%session%/language", default = "en", opt/long = "language")]
+    language: Text,
+    #[key("times", default = 1, range = "1-10")]
+    times: u32,
+    #[key("/algorithm/%battery_low%/accuracy", default = 10)]
+    accuracy: i32,
+}
+
+fn names(milieu: &Milieu) -> Vec<String> {
+    milieu.persist().unwrap().names
+}
+
+/// Another process writes a key.
+fn elsewhere(machine: &Machine, name: &str, value: Option<&str>) {
+    let name = Name::parse(name).unwrap();
+    let change = match value {
+        Some(value) => Change::set(name, value),
+        None => Change::remove(name),
+    };
+    let mut store = machine.store();
+    store
+        .commit(Namespace::User, &[change], Strategy::Refuse)
+        .unwrap();
+}
+
+#[test]
+fn only_what_was_assigned_is_written_and_comments_stay() {
+    let text = "# The settings of Anna.\n\n[/sw/hello]\n; not too often\ntimes = 2\n";
+    let machine = Machine::new()
+        .user(text)
+        .system("/sw/hello/%/language = it\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    assert_eq!((cx.times, cx.language.as_str()), (2, "it"));
+    cx.with(Session("anna".into()), |cx| {
+        cx.set::<at::language>("de").unwrap()
+    });
+    assert_eq!(names(&milieu), ["/sw/hello/anna/language"]);
+    let expected = format!("{text}\n[/sw/hello/anna]\nlanguage = de\n");
+    assert_eq!(machine.text(), expected);
+    // And the next time nothing.
+    assert!(names(&milieu).is_empty());
+    cx.set::<at::times>(3).unwrap();
+    assert_eq!(names(&milieu), ["/sw/hello/times"]);
+    assert_eq!(machine.text(), expected.replace("times = 2", "times = 3"));
+}
+
+#[test]
+fn what_a_session_chose_survives_a_restart() {
+    let machine = Machine::new();
+    for (session, language) in [("anna", "de"), ("../otto", "fr"), ("50%/x", "it")] {
+        let milieu = machine.open();
+        let mut cx = milieu.context::<Settings>().unwrap();
+        cx.enter(Session(session.into()))
+            .set::<at::language>(language)
+            .unwrap();
+        milieu.persist().unwrap();
+    }
+    let mut cx = machine.open().context::<Settings>().unwrap();
+    for (session, language) in [
+        ("anna", "de"),
+        ("../otto", "fr"),
+        ("50%/x", "it"),
+        ("eva", "en"),
+    ] {
+        assert_eq!(cx.enter(Session(session.into())).language, language);
+    }
+}
+
+#[test]
+fn removed_keys_vanish_and_their_neighbours_stay() {
+    let text = "[/sw/hello]\nanna/language = de\n# Otto's\notto/language = fr\ntimes = 2\n";
+    let machine = Machine::new().user(text);
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.unset::<at::times>();
+    cx.forget(Session("otto".into()));
+    assert_eq!(
+        names(&milieu),
+        ["/sw/hello/otto/language", "/sw/hello/times"]
+    );
+    let left = machine.text();
+    assert!(left.contains("anna/language = de"), "{left}");
+    assert!(!left.contains("fr") && !left.contains("times"), "{left}");
+    let cx = machine.open().context::<Settings>().unwrap();
+    assert!(cx.is_default::<at::times>());
+}
+
+#[test]
+fn switching_away_and_back_writes_nothing() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.activate(BatteryLow).unwrap();
+    cx.with(Session("anna".into()), |cx| assert_eq!(cx.language, "en"));
+    cx.deactivate::<BatteryLow>().unwrap();
+    cx.set::<at::times>(5).unwrap();
+    cx.unset::<at::times>();
+    assert!(names(&milieu).is_empty());
+    assert!(!machine.user_file().exists());
+    assert!(!machine.user_file().parent().unwrap().exists());
+}
+
+#[test]
+fn nothing_is_written_when_nothing_has_changed() {
+    let machine = Machine::new().user("/sw/hello/times = 2\n");
+    let before = std::fs::metadata(machine.user_file()).unwrap();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.set::<at::times>(3).unwrap();
+    cx.set::<at::times>(2).unwrap();
+    assert!(names(&milieu).is_empty());
+    let after = std::fs::metadata(machine.user_file()).unwrap();
+    assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+}
+
+#[test]
+fn what_an_option_gives_is_not_the_users_to_keep() {
+    let text = "/sw/hello/%/language = fr\n";
+    let machine = Machine::new().user(text);
+    let milieu = machine
+        .open_with::<Settings>(&["--language=de"], &[])
+        .unwrap();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    assert_eq!(cx.language, "de");
+    cx.set::<at::times>(2).unwrap();
+    assert_eq!(names(&milieu), ["/sw/hello/times"]);
+    assert!(machine.text().starts_with(text));
+    // Assigned, it is.
+    cx.set::<at::language>("it").unwrap();
+    assert_eq!(names(&milieu), ["/sw/hello/%/language"]);
+}
+
+#[test]
+fn only_the_chosen_branches_are_written() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.set::<at::times>(2).unwrap();
+    cx.set::<at::accuracy>(3).unwrap();
+    let persisted = milieu.persist_below(&["/algorithm/"]).unwrap();
+    assert_eq!(persisted.names, ["/algorithm/%/accuracy"]);
+    assert!(
+        milieu
+            .persist_below(&["/sw/hell"])
+            .unwrap()
+            .names
+            .is_empty()
+    );
+    let persisted = milieu.persist_below(&["/x", "/sw"]).unwrap();
+    assert_eq!(persisted.names, ["/sw/hello/times"]);
+    let error = milieu.persist_below(&["/a/../.."]).unwrap_err();
+    assert!(matches!(error, Error::Name(_)), "{error}");
+}
+
+#[test]
+fn the_file_is_private() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.set::<at::times>(2).unwrap();
+    milieu.persist().unwrap();
+    let mode = std::fs::metadata(machine.user_file())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn keys_of_other_processes_are_kept_however_often_one_persists() {
+    let machine = Machine::new().user("/sw/hello/times = 2\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    elsewhere(&machine, "/sw/hello/otto/language", Some("fr"));
+    for language in ["de", "it", "es"] {
+        cx.enter(Session("anna".into()))
+            .set::<at::language>(language)
+            .unwrap();
+        assert_eq!(names(&milieu), ["/sw/hello/anna/language"]);
+    }
+    let store = machine.store();
+    let value = |name: &str| store.keys().lookup(name).unwrap().value();
+    assert_eq!(value("/sw/hello/otto/language"), "fr");
+    assert_eq!(value("/sw/hello/anna/language"), "es");
+    assert_eq!(value("/sw/hello/times"), "2");
+}
+
+/// Two processes have the same key; the other one has written it first. In
+/// between this program has persisted something else.
+fn conflict() -> (Machine, Milieu, milieu::Context<Settings>) {
+    let machine = Machine::new().user("/sw/hello/times = 2\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    elsewhere(&machine, "/sw/hello/times", Some("7"));
+    cx.set::<at::accuracy>(3).unwrap();
+    milieu.persist().unwrap();
+    cx.set::<at::times>(5).unwrap();
+    cx.set::<at::accuracy>(4).unwrap();
+    (machine, milieu, cx)
+}
+
+#[test]
+fn a_conflict_with_another_process_is_reported_and_nothing_is_lost() {
+    let (machine, milieu, cx) = conflict();
+    let before = machine.text();
+    for _ in 0..2 {
+        let error = milieu.persist().unwrap_err();
+        assert!(matches!(error, Error::Store(StoreError::Conflict { .. })));
+        let text = error.to_string();
+        assert!(
+            text.contains("another process changed `/sw/hello/times` as well"),
+            "{text}"
+        );
+        assert!(
+            text.contains("it was `2`; the other process made it `7`; you make it `5`"),
+            "{text}"
+        );
+        assert!(
+            text.contains(&machine.user_file().display().to_string()),
+            "{text}"
+        );
+        assert_eq!(machine.text(), before);
+    }
+    assert_eq!(cx.times, 5);
+    // What both agree on is none.
+    elsewhere(&machine, "/sw/hello/times", Some("5"));
+    milieu.persist().unwrap();
+    assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn ours_decides_a_conflict_for_this_program() {
+    let (machine, milieu, _cx) = conflict();
+    let persisted = milieu.persist_with(&["/"], Strategy::Ours).unwrap();
+    assert_eq!(
+        persisted.names,
+        ["/algorithm/%/accuracy", "/sw/hello/times"]
+    );
+    assert_eq!(persisted.conflicts.len(), 1);
+    assert!(machine.text().contains("times = 5"));
+    assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn theirs_decides_a_conflict_for_the_other_process() {
+    let (machine, milieu, mut cx) = conflict();
+    let persisted = milieu.persist_with(&["/"], Strategy::Theirs).unwrap();
+    assert_eq!(persisted.names, ["/algorithm/%/accuracy"]);
+    assert_eq!(persisted.conflicts[0].theirs.as_deref(), Some("7"));
+    assert_eq!(cx.times, 5);
+    cx.sync();
+    assert_eq!(cx.times, 7);
+    assert!(names(&milieu).is_empty());
+    assert!(machine.text().contains("times = 7"));
+    // From here on it is this program's again.
+    cx.set::<at::times>(8).unwrap();
+    assert_eq!(names(&milieu), ["/sw/hello/times"]);
+}
+
+#[test]
+fn theirs_may_be_that_the_key_is_gone() {
+    let machine = Machine::new().user("/sw/hello/times = 2\n/x = 1\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    elsewhere(&machine, "/sw/hello/times", None);
+    cx.set::<at::times>(5).unwrap();
+    assert!(milieu.persist().is_err());
+    milieu.persist_with(&["/"], Strategy::Theirs).unwrap();
+    cx.sync();
+    assert!(cx.is_default::<at::times>());
+    assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn theirs_that_breaks_a_rule_stays_a_conflict() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    elsewhere(&machine, "/sw/hello/times", Some("99"));
+    cx.set::<at::times>(5).unwrap();
+    let error = milieu.persist_with(&["/"], Strategy::Theirs).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("hello.ini:") && text.contains("range=1-10"),
+        "{text}"
+    );
+    cx.sync();
+    assert_eq!(cx.times, 5);
+    milieu.persist_with(&["/"], Strategy::Ours).unwrap();
+    assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn a_broken_file_is_left_alone() {
+    let machine = Machine::new().user("/sw/hello/times = 2\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.set::<at::times>(3).unwrap();
+    // Somebody's editor is in the middle of it.
+    let broken = "/sw/hello/times = 2\n[/sw/hel";
+    std::fs::write(machine.user_file(), broken).unwrap();
+    let error = milieu.persist().unwrap_err().to_string();
+    assert!(error.contains("hello.ini:2:"), "{error}");
+    assert_eq!(machine.text(), broken);
+    std::fs::write(machine.user_file(), "/sw/hello/times = 2\n").unwrap();
+    assert_eq!(names(&milieu), ["/sw/hello/times"]);
+}
+
+#[test]
+fn persisting_under_the_lock_writes_what_was_there_when_it_was_taken() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.set::<at::times>(2).unwrap();
+    let held = milieu.coordinator().require_lock();
+    cx.set::<at::times>(3).unwrap();
+    assert_eq!(names(&milieu), ["/sw/hello/times"]);
+    assert!(machine.text().contains("times = 2"));
+    drop(held);
+    milieu.persist().unwrap();
+    assert!(machine.text().contains("times = 3"));
+}
+
+#[test]
+fn threads_persist_with_and_without_the_lock_at_once() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    thread::scope(|scope| {
+        for worker in 0..4 {
+            let milieu = &milieu;
+            scope.spawn(move || {
+                let mut cx = milieu.context::<Settings>().unwrap();
+                let mut cx = cx.enter(Session(format!("session-{worker}")));
+                for round in 0..8 {
+                    cx.set::<at::language>(&format!("l{round}")).unwrap();
+                    let held = (worker % 2 == 0).then(|| milieu.coordinator().require_lock());
+                    milieu.persist().unwrap();
+                    drop(held);
+                }
+            });
+        }
+    });
+    milieu.persist().unwrap();
+    let store = machine.store();
+    for worker in 0..4 {
+        let name = format!("/sw/hello/session-{worker}/language");
+        assert_eq!(store.keys().lookup(&name).unwrap().value(), "l7");
+    }
+}

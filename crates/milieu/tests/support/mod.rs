@@ -1,0 +1,100 @@
+//! A machine in a folder of its own: files, variables and arguments of a test.
+#![allow(dead_code, unreachable_pub)]
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use milieu::{
+    Environment, Error, Milieu, Start,
+    keys::options::Program,
+    store::{Locations, Store},
+};
+
+/// The application of all tests.
+pub const APP: &str = "hello";
+
+/// A home, and the folders of the system, until it is dropped.
+pub struct Machine {
+    folder: tempfile::TempDir,
+}
+
+impl Machine {
+    pub fn new() -> Machine {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        Machine { folder }
+    }
+
+    pub fn locations(&self) -> Locations {
+        let path = |name: &str| self.folder.path().join(name);
+        Locations {
+            user: Some(path("home")),
+            system: vec![path("xdg")],
+            etc: path("etc"),
+        }
+    }
+
+    fn file(&self, folder: &str) -> PathBuf {
+        self.folder.path().join(folder).join(APP).join("hello.ini")
+    }
+
+    /// The user's file.
+    pub fn user_file(&self) -> PathBuf {
+        self.file("home")
+    }
+
+    /// Writes the user's file.
+    pub fn user(self, text: &str) -> Machine {
+        write(&self.file("home"), text);
+        self
+    }
+
+    /// Writes the system's file.
+    pub fn system(self, text: &str) -> Machine {
+        write(&self.file("xdg"), text);
+        self
+    }
+
+    /// What the user's file holds.
+    pub fn text(&self) -> String {
+        fs::read_to_string(self.user_file()).expect("the user's file")
+    }
+
+    pub fn open(&self) -> Milieu {
+        self.start(Milieu::builder(APP))
+            .expect("settings without errors")
+    }
+
+    /// Opens with a command line and variables.
+    pub fn open_with<E: Environment>(
+        &self,
+        arguments: &[&str],
+        variables: &'static [(&str, &str)],
+    ) -> Result<Milieu, Error> {
+        let arguments = arguments.iter().map(OsString::from).collect();
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        self.start(Milieu::builder(APP).arguments::<E>(Program::new(APP), arguments, variable))
+    }
+
+    fn start(&self, builder: milieu::Builder) -> Result<Milieu, Error> {
+        match builder.locations(self.locations()).start()? {
+            Start::Run(milieu) => Ok(*milieu),
+            Start::Say(text) => panic!("nobody asked for {text}"),
+        }
+    }
+
+    /// The same files, as another process sees them.
+    pub fn store(&self) -> Store {
+        Store::open(APP, &self.locations()).expect("files without errors")
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a file in a folder")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
