@@ -2,112 +2,115 @@
 //! airports, on a page that changes with its visitor's language, the hardware
 //! it runs on, and tampering.
 //!
+//! All that varies stands in `weather-station.ini`, from which [`environment`]
+//! is generated. What it varies with are layers: a request enters its `session`
+//! and then the session's `language`; `profile`, `tamper` and `shutdown` are
+//! global (CoElektra, IV-A).
+//!
 //! Threads: a pool serves the pages, one thread reads the sensors, one blocks
-//! on the tamper input. Ending wakes the blocked ones and joins all of them.
+//! on the tamper input, one writes down what visitors choose. Each has its own
+//! context. Activating `shutdown` wakes the blocked ones and joins all of them.
 
+mod defaults;
+mod keeper;
 mod page;
 pub mod profile;
 pub mod replay;
 pub mod sensors;
+mod settings;
 mod station;
 pub mod tamper;
 pub mod texts;
 pub mod time;
+mod visitors;
 mod web;
+
+/// The environment of `weather-station.ini`: types, markers and layers.
+pub mod environment {
+    milieu::environment!("weather-station.ini");
+}
 
 pub use page::TamperInput;
 
-use replay::{Airport, Recording};
+use environment::{Environment, layer};
+use milieu::keys::options::Program;
+use milieu::{Context, Contexts, Milieu, Registration};
+use replay::Recording;
+use settings::Settings;
 use station::Station;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 use time::Time;
 use tokio::sync::{Semaphore, watch};
 
-/// How a station is set up.
-#[derive(Clone, Debug)]
-pub struct Configuration {
-    /// The address to listen on.
-    pub address: IpAddr,
-    /// The port to listen on; 0 takes any free one.
-    pub port: u16,
-    /// Connections at once.
-    pub connections: usize,
-    /// How long a client may take to send a request or to take an answer.
-    pub patience: Duration,
-    /// The folder below which `proc` and `sys` are read.
-    pub root: PathBuf,
-    /// How often the sensors are read.
-    pub interval: Duration,
-    /// A recording to replay instead of the one that the program carries.
-    pub recording: Option<PathBuf>,
-    /// When the replay begins; without it at the time of year that it is now.
-    pub start: Option<Time>,
-    /// How fast it runs.
-    pub speed: u32,
-    /// The airport that new visitors see.
-    pub airport: Airport,
-    /// The hardware profile's identifier.
-    pub profile: Option<String>,
-    /// The tamper input.
-    pub input: Option<tamper::Input>,
-}
-
-impl Default for Configuration {
-    fn default() -> Configuration {
-        Configuration {
-            address: IpAddr::from([127, 0, 0, 1]),
-            port: 8013,
-            connections: 256,
-            patience: Duration::from_secs(10),
-            root: "/".into(),
-            interval: Duration::from_secs(2),
-            recording: None,
-            start: None,
-            speed: 600,
-            airport: Airport::Jfk,
-            profile: None,
-            input: None,
-        }
-    }
+/// The program as its help describes it.
+#[must_use]
+pub fn program() -> Program {
+    Program::new("weather-station")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(
+            "Serves the weather of a replayed year, this machine's sensors and a tamper alarm as \
+             a web page. Every setting can stand in ~/.config/weather-station/weather-station.ini, too. \
+             Exit codes: 0 ended as asked; 1 the system refused something; 2 a setting is wrong, \
+             on the command line, in a variable or in a file.",
+        )
 }
 
 /// Why a station does not start: the place and what to do.
 #[derive(Debug)]
-pub struct NoStart {
-    place: String,
-    reason: String,
+pub enum NoStart {
+    /// A setting is wrong, wherever it stands.
+    Setting(String),
+    /// The system refuses something that the station needs.
+    System(String),
 }
 
 impl NoStart {
-    fn new(place: impl Into<String>, reason: impl Into<String>) -> NoStart {
-        NoStart {
-            place: place.into(),
-            reason: reason.into(),
+    fn setting(place: impl fmt::Display, reason: impl fmt::Display) -> NoStart {
+        NoStart::Setting(format!("{place}: {reason}"))
+    }
+
+    fn system(place: impl fmt::Display, reason: impl fmt::Display) -> NoStart {
+        NoStart::System(format!("{place}: {reason}"))
+    }
+
+    /// What the process exits with.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            NoStart::System(_) => 1,
+            NoStart::Setting(_) => 2,
         }
     }
 }
 
 impl fmt::Display for NoStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.reason)
+        match self {
+            NoStart::Setting(text) | NoStart::System(text) => f.write_str(text),
+        }
     }
 }
 
 impl std::error::Error for NoStart {}
 
+impl From<milieu::Error> for NoStart {
+    fn from(error: milieu::Error) -> NoStart {
+        NoStart::Setting(error.to_string())
+    }
+}
+
 /// A station that runs. Dropping it ends it.
 pub struct Running {
     address: SocketAddr,
-    ended: watch::Sender<bool>,
-    wake: Option<tamper::Wake>,
-    sensors: Option<Sender<()>>,
-    threads: Vec<JoinHandle<()>>,
+    cx: Context<Environment>,
+    /// What has to be woken and joined.
+    ending: Arc<Ending>,
+    /// Removes the action of `shutdown`.
+    _action: Registration,
 }
 
 impl Running {
@@ -117,17 +120,17 @@ impl Running {
         self.address
     }
 
-    /// Ends it: wakes its threads and joins them.
+    /// Ends it by activating the layer `shutdown`, whose action wakes and joins
+    /// all threads. Ending twice is ending once.
     pub fn end(&mut self) {
-        self.ended.send_replace(true);
-        self.sensors = None;
-        if let Some(wake) = &self.wake {
-            wake.wake();
-        }
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so already.
-            let _ = thread.join();
-        }
+        // A cycle, the only error, needs a layer that is a contextual value.
+        let _ = self.cx.activate(layer::Shutdown);
+    }
+
+    /// How many threads the station still has.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.ending.threads().len()
     }
 }
 
@@ -137,90 +140,136 @@ impl Drop for Running {
     }
 }
 
-/// Starts a station.
+/// What the action of `shutdown` works with.
+struct Ending {
+    /// Tells the server, which waits for connections.
+    server: watch::Sender<bool>,
+    /// Wakes the thread that blocks on the tamper input.
+    tamper: Option<tamper::Wake>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Ending {
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The layer is published already, so whoever waits for news is awake.
+    fn run(&self) {
+        self.server.send_replace(true);
+        if let Some(wake) = &self.tamper {
+            wake.wake();
+        }
+        let threads = std::mem::take(&mut *self.threads());
+        for thread in threads {
+            // A thread that panicked has said so already.
+            let _ = thread.join();
+        }
+    }
+
+    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), NoStart> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+        let thread = thread.map_err(|error| {
+            NoStart::system(
+                format_args!("thread {name}"),
+                format_args!("the system starts no more: {error}"),
+            )
+        })?;
+        self.threads().push(thread);
+        Ok(())
+    }
+}
+
+/// Starts a station with its settings.
 ///
 /// # Errors
-/// If the recording cannot be read, the address cannot be listened on, or the
-/// system lacks threads or descriptors.
-pub fn start(configuration: Configuration) -> Result<Running, NoStart> {
-    let recording = recording(&configuration)?;
-    let start = configuration
-        .start
-        .unwrap_or_else(|| this_time_of(&recording));
+/// If a setting is wrong, the recording cannot be read, the address cannot be
+/// listened on, or the system lacks threads or descriptors.
+pub fn start(milieu: Milieu) -> Result<Running, NoStart> {
+    defaults::assign(milieu.coordinator()).map_err(milieu::Error::from)?;
+    let milieu = Arc::new(milieu);
+    let mut cx = milieu.context::<Environment>()?;
+    // Everything below `/hw/pi/%profile%` is from here on that of this hardware.
+    let profile = settings::profile(&cx)?;
+    if let Some(profile) = &profile {
+        cx.activate(layer::Profile(profile.as_str()))
+            .map_err(milieu::Error::from)?;
+    }
+    let settings = Settings::of(&cx)?;
+    let recording = settings.recording()?;
+    let began = settings.start.unwrap_or_else(|| this_time_of(&recording));
     let input = TamperInput {
-        profile: configuration.profile.clone(),
-        place: configuration.input.as_ref().map(ToString::to_string),
+        profile,
+        place: settings.input.as_ref().map(ToString::to_string),
         failure: None,
     };
     let station = Arc::new(Station::new(
         recording,
-        start,
-        configuration.speed,
-        configuration.airport,
+        began,
+        cx.sw.pi.replay.speed,
         input,
+        visitors::Visitors::new(&mut cx),
     ));
-    let (ended, ending) = watch::channel(false);
-    let (listening, address) = serve(&configuration, Arc::clone(&station), ending)?;
-    let mut running = Running {
+    // The first page has readings and knows of an alarm, so both come before it.
+    let mut sampler = sensors::Sampler::new(&settings.root);
+    let awake = Instant::now();
+    station.sensed(sampler.sample(awake.elapsed()));
+    let mut watch = settings.input.as_ref().map(watch_input).transpose()?;
+    if let Some(state) = watch.as_mut().and_then(tamper::Watch::look) {
+        station.tamper_input(&mut cx, state);
+    }
+
+    let (server, ended) = watch::channel(false);
+    let ending = Arc::new(Ending {
+        server,
+        tamper: watch.as_ref().map(tamper::Watch::wake),
+        threads: Mutex::default(),
+    });
+    let acting = Arc::clone(&ending);
+    let action = milieu
+        .coordinator()
+        .on_activation::<layer::Shutdown>(move |_| acting.run());
+    let (listener, address) = listen(&settings)?;
+    // From here on whatever fails ends what has begun.
+    let running = Running {
         address,
-        ended,
-        wake: None,
-        sensors: None,
-        threads: vec![listening],
+        cx,
+        ending: Arc::clone(&ending),
+        _action: action,
     };
-
-    let (stop, stopped) = channel();
-    running.sensors = Some(stop);
-    let sampled = Arc::clone(&station);
-    let (root, interval) = (configuration.root.clone(), configuration.interval);
-    running.threads.push(spawn("sensors", move || {
-        sense(&sampled, sensors::Sampler::new(root), interval, &stopped)
-    })?);
-
-    if let Some(input) = &configuration.input {
-        let mut watch = tamper::Watch::new(input).map_err(|error| {
-            NoStart::new(
-                input.to_string(),
-                format!("it cannot be watched: {error}; free some descriptors"),
-            )
-        })?;
-        running.wake = Some(watch.wake());
-        running.threads.push(spawn("tamper", move || {
+    let contexts = Contexts::new(running.cx.fork());
+    serve(&ending, &settings, &station, contexts, listener, ended)?;
+    let (mut cx, sampled, interval) = (running.cx.fork(), station.clone(), settings.interval);
+    ending.spawn("sensors", move || {
+        while !ends_within(&mut cx, interval) {
+            sampled.sensed(sampler.sample(awake.elapsed()));
+        }
+    })?;
+    let (cx, kept) = (running.cx.fork(), station.clone());
+    ending.spawn("keeper", move || keeper::keep(&milieu, cx, &kept))?;
+    if let Some(mut watch) = watch {
+        let mut cx = running.cx.fork();
+        ending.spawn("tamper", move || {
             while let tamper::Event::Changed(state) = watch.wait() {
-                station.tamper_input(state);
+                station.tamper_input(&mut cx, state);
             }
-        })?);
+        })?;
     }
     Ok(running)
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, NoStart> {
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    thread.map_err(|error| {
-        NoStart::new(
-            format!("thread {name}"),
-            format!("the system starts no more: {error}"),
-        )
-    })
-}
-
-fn recording(configuration: &Configuration) -> Result<Recording, NoStart> {
-    let no = |error: replay::NoRecording| NoStart::new(error.file, error.reason);
-    let Some(file) = &configuration.recording else {
-        return Recording::parse(
-            "data/weather-2013.csv",
-            include_str!("../data/weather-2013.csv"),
-        )
-        .map_err(no);
-    };
-    let place = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        NoStart::new(
-            place.clone(),
-            format!("it cannot be read: {error}; name a UTF-8 text file"),
-        )
-    })?;
-    Recording::parse(&place, &text).map_err(no)
+/// Sleeps for that time; says at once if the station ends meanwhile.
+fn ends_within(cx: &mut Context<Environment>, time: Duration) -> bool {
+    let until = Instant::now() + time;
+    loop {
+        cx.sync();
+        if cx.layer::<layer::Shutdown>().is_some() {
+            return true;
+        }
+        if !cx.wait(until) {
+            return false;
+        }
+    }
 }
 
 /// The time of the recording's year that corresponds to now.
@@ -240,33 +289,21 @@ fn this_time_of(recording: &Recording) -> Time {
         .unwrap_or_else(|| recording.first())
 }
 
-/// Reads the sensors until `stopped` is hung up.
-fn sense(
-    station: &Station,
-    mut sampler: sensors::Sampler,
-    interval: Duration,
-    stopped: &Receiver<()>,
-) {
-    let began = Instant::now();
-    loop {
-        station.sensed(sampler.sample(began.elapsed()));
-        if stopped.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
-            return;
-        }
-    }
+fn watch_input(input: &tamper::Input) -> Result<tamper::Watch, NoStart> {
+    tamper::Watch::new(input).map_err(|error| {
+        NoStart::system(
+            input,
+            format_args!("it cannot be watched: {error}; free some descriptors"),
+        )
+    })
 }
 
-/// Listens, and serves in a pool of threads that one thread waits for.
-fn serve(
-    configuration: &Configuration,
-    station: Arc<Station>,
-    ended: watch::Receiver<bool>,
-) -> Result<(JoinHandle<()>, SocketAddr), NoStart> {
-    let wanted = SocketAddr::new(configuration.address, configuration.port);
+fn listen(settings: &Settings) -> Result<(std::net::TcpListener, SocketAddr), NoStart> {
+    let wanted = settings.address;
     let no = |error: std::io::Error| {
-        NoStart::new(
-            format!("address {wanted}"),
-            format!(
+        NoStart::system(
+            format_args!("address {wanted}"),
+            format_args!(
                 "cannot listen: {error}; choose another with --address or --port (0 takes any free port)"
             ),
         )
@@ -274,33 +311,45 @@ fn serve(
     let listener = std::net::TcpListener::bind(wanted).map_err(no)?;
     listener.set_nonblocking(true).map_err(no)?;
     let address = listener.local_addr().map_err(no)?;
+    Ok((listener, address))
+}
+
+/// Serves in a pool of threads that one thread waits for.
+fn serve(
+    ending: &Ending,
+    settings: &Settings,
+    station: &Arc<Station>,
+    contexts: Contexts<Environment>,
+    listener: std::net::TcpListener,
+    ended: watch::Receiver<bool>,
+) -> Result<(), NoStart> {
+    let no = |error: std::io::Error| {
+        NoStart::system(
+            "web server",
+            format_args!("the system starts no more threads: {error}"),
+        )
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_name("web")
         .enable_all()
         .build()
-        .map_err(|error| {
-            NoStart::new(
-                "web server",
-                format!("the system starts no more threads: {error}"),
-            )
-        })?;
+        .map_err(no)?;
     let listener = {
         let _within = runtime.enter();
         tokio::net::TcpListener::from_std(listener).map_err(no)?
     };
     let limits = web::serve::Limits {
-        connections: configuration.connections,
-        patience: configuration.patience,
+        connections: settings.connections,
+        patience: settings.patience,
     };
     let app = web::App {
-        station,
-        streams: Arc::new(Semaphore::new(configuration.connections / 2)),
-        ended: ended.clone(),
-        loopback: address.ip().is_loopback(),
-        patience: configuration.patience,
+        station: Arc::clone(station),
+        contexts,
+        streams: Arc::new(Semaphore::new(settings.connections / 2)),
+        loopback: settings.address.ip().is_loopback(),
+        patience: settings.patience,
     };
-    let thread = spawn("serve", move || {
-        runtime.block_on(web::serve::serve(listener, web::router(app), limits, ended))
-    })?;
-    Ok((thread, address))
+    ending.spawn("serve", move || {
+        runtime.block_on(web::serve::serve(listener, web::router(app), limits, ended));
+    })
 }

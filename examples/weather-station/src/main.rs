@@ -1,52 +1,57 @@
-//! `weather-station`: starts the station and prints its address.
+//! `weather-station`: starts the station, prints its address, and ends it when
+//! it is told to.
 
+use milieu::{Milieu, Start};
+use std::io::Write;
 use std::process::ExitCode;
-use weather_station::{Configuration, start};
+use tokio::signal::unix::{SignalKind, signal};
+use weather_station::environment::Environment;
+use weather_station::{NoStart, program, start};
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("weather-station: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(error.exit_code())
         }
     }
 }
 
-fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let mut configuration = Configuration::default();
-    for argument in std::env::args().skip(1) {
-        let (option, value) = argument
-            .split_once('=')
-            .ok_or("options are written --option=value")?;
-        match option {
-            "--port" => configuration.port = value.parse()?,
-            "--speed" => configuration.speed = value.parse()?,
-            "--start" => configuration.start = weather_station::time::Time::parse(value),
-            "--root" => configuration.root = value.into(),
-            "--tamper" => {
-                configuration.input = Some(weather_station::tamper::Input::File(value.into()))
-            }
-            _ => return Err(format!("there is no option {option}").into()),
+fn run() -> Result<(), NoStart> {
+    let milieu = Milieu::builder("weather-station").command_line::<Environment>(program());
+    let milieu = match milieu.start()? {
+        Start::Run(milieu) => *milieu,
+        Start::Say(text) => {
+            say(&text);
+            return Ok(());
         }
-    }
-    let mut station = start(configuration)?;
-    println!("http://{}/", station.address());
+    };
+    let mut station = start(milieu)?;
+    let no = |error: std::io::Error| NoStart::System(format!("signals: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()?;
+        .build()
+        .map_err(no)?;
     runtime.block_on(async {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (mut terminate, mut interrupt) = (
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::interrupt())?,
-        );
+        let mut terminate = signal(SignalKind::terminate()).map_err(no)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(no)?;
+        // Whoever has read the address may send a signal.
+        say(&format!("http://{}/", station.address()));
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        Ok::<_, std::io::Error>(())
+        Ok::<(), NoStart>(())
     })?;
+    // Activates the layer `shutdown` in this thread's context.
     station.end();
     Ok(())
+}
+
+/// Prints a text. That nobody reads it any more is no reason not to run.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{}", text.trim_end());
+    let _ = out.flush();
 }

@@ -1,25 +1,25 @@
-//! The station: the recording and its clock, what the sensors say, what the
-//! visitors chose, and whether somebody tampers.
+//! The station: the recording and its clock, what the sensors say, and what a
+//! visitor's context makes of them.
+//!
+//! What visitors chose, the texts and the alarm are contextual values; the
+//! clock and the readings are the same for everybody and change all the time,
+//! so they are plain.
 
+use crate::environment::{Environment, at, layer};
 use crate::page::{TamperInput, View};
 use crate::replay::{Airport, Clock, Quantity, Reading, Recording};
 use crate::sensors::Snapshot;
 use crate::tamper::{Failure, State};
-use crate::texts::{Language, Texts};
+use crate::texts::Language;
 use crate::time::Time;
+use crate::visitors::Visitors;
 use crate::web::session::SessionId;
+use milieu::Context;
+use milieu::context::Invalid;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::watch;
-
-/// What a visitor chose.
-#[derive(Clone, Copy, Debug, Default)]
-struct Choice {
-    language: Option<Language>,
-    airport: Option<Airport>,
-}
 
 /// The station.
 pub(crate) struct Station {
@@ -28,10 +28,9 @@ pub(crate) struct Station {
     clock: Mutex<Clock>,
     machine: watch::Sender<Arc<Snapshot>>,
     input: Mutex<TamperInput>,
-    texts: Vec<Texts>,
-    airport: Airport,
-    choices: Mutex<HashMap<SessionId, Choice>>,
-    tamper: watch::Sender<bool>,
+    visitors: Mutex<Visitors>,
+    /// Why choices cannot be written down, if they cannot.
+    unkept: Mutex<Option<String>>,
     news: watch::Sender<u64>,
 }
 
@@ -39,8 +38,8 @@ pub(crate) struct Station {
 pub(crate) struct Health {
     pub(crate) time: Time,
     pub(crate) speed: u32,
-    pub(crate) tamper: bool,
     pub(crate) input: Option<String>,
+    pub(crate) unkept: Option<String>,
 }
 
 /// A panic while a lock was held leaves the value whole: each is set at once.
@@ -53,8 +52,8 @@ impl Station {
         recording: Recording,
         start: Time,
         speed: u32,
-        airport: Airport,
         input: TamperInput,
+        visitors: Visitors,
     ) -> Station {
         let began = Instant::now();
         let clock = Clock::new(&recording, start, began.elapsed(), speed);
@@ -64,41 +63,41 @@ impl Station {
             clock: Mutex::new(clock),
             machine: watch::Sender::new(Arc::default()),
             input: Mutex::new(input),
-            texts: Language::ALL.into_iter().map(Texts::of).collect(),
-            airport,
-            choices: Mutex::default(),
-            tamper: watch::Sender::new(false),
+            visitors: Mutex::new(visitors),
+            unkept: Mutex::default(),
             news: watch::Sender::new(0),
         }
     }
 
-    /// Tells every open page to look again.
+    /// Tells every open page that something plain has changed. Of contextual
+    /// values the coordinator tells.
     fn tell(&self) {
         self.news
             .send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// A receiver that changes whenever something else has.
+    /// A receiver that changes whenever something plain has.
     pub(crate) fn news(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
     }
 
-    /// Calls `draw` with everything that a visitor's page depends on.
+    /// Calls `draw` with everything that a visitor's page depends on, in the
+    /// layers of the visitor's session and language (CoElektra, IV-A).
     pub(crate) fn look<R>(
         &self,
+        cx: &mut Context<Environment>,
         session: &SessionId,
         accepted: &str,
         hours: usize,
         draw: impl FnOnce(&View<'_>) -> R,
     ) -> R {
-        let choice = locked(&self.choices)
-            .get(session)
-            .copied()
-            .unwrap_or_default();
-        let language = choice
-            .language
+        let mut cx = cx.enter(layer::Session(session.as_ref()));
+        let language = Language::chosen(cx.sw.pi.language)
             .or_else(|| Language::accepted(accepted))
             .unwrap_or(Language::En);
+        let airport = Airport::from_code(cx.sw.pi.station.as_str()).unwrap_or(Airport::Jfk);
+        let cx = cx.enter(layer::Language(language.code()));
+
         let machine = Arc::clone(&self.machine.borrow());
         let input = locked(&self.input).clone();
         let (now, progress, speed) = {
@@ -106,34 +105,50 @@ impl Station {
             (clock.now(elapsed), clock.progress(elapsed), clock.speed())
         };
         draw(&View {
-            texts: &self.texts[language as usize],
+            texts: &cx.sw.pi.text,
             language,
-            airport: choice.airport.unwrap_or(self.airport),
+            airport,
             hours,
             recording: &self.recording,
             now,
             progress,
             speed,
             machine: &machine,
-            tamper: *self.tamper.borrow(),
+            tamper: cx.sw.pi.tamper,
             input: &input,
         })
     }
 
-    pub(crate) fn choose_language(&self, session: &SessionId, language: Language) {
-        locked(&self.choices)
-            .entry(session.clone())
-            .or_default()
-            .language = Some(language);
-        self.tell();
+    pub(crate) fn choose_language(
+        &self,
+        cx: &mut Context<Environment>,
+        session: &SessionId,
+        language: Language,
+    ) -> Result<(), Invalid> {
+        let mut cx = cx.enter(layer::Session(session.as_ref()));
+        // Whoever chooses is counted before anybody else forgets somebody.
+        let mut visitors = locked(&self.visitors);
+        cx.set::<at::sw::pi::language>(language.choice())?;
+        visitors.chose(&mut cx, session);
+        Ok(())
     }
 
-    pub(crate) fn choose_airport(&self, session: &SessionId, airport: Airport) {
-        locked(&self.choices)
-            .entry(session.clone())
-            .or_default()
-            .airport = Some(airport);
-        self.tell();
+    pub(crate) fn choose_airport(
+        &self,
+        cx: &mut Context<Environment>,
+        session: &SessionId,
+        airport: Airport,
+    ) -> Result<(), Invalid> {
+        use crate::environment::sw::pi::Station as Choice;
+        let mut cx = cx.enter(layer::Session(session.as_ref()));
+        let mut visitors = locked(&self.visitors);
+        cx.set::<at::sw::pi::station>(match airport {
+            Airport::Ewr => Choice::Ewr,
+            Airport::Jfk => Choice::Jfk,
+            Airport::Lga => Choice::Lga,
+        })?;
+        visitors.chose(&mut cx, session);
+        Ok(())
     }
 
     pub(crate) fn set_speed(&self, speed: u32) {
@@ -156,18 +171,29 @@ impl Station {
         self.tell();
     }
 
-    /// The tamper input says something new. One that fails says nothing about
-    /// tampering: what was, stays.
-    pub(crate) fn tamper_input(&self, state: State) {
+    /// The tamper input says something new, so the layer `tamper` is switched
+    /// for everybody. An input that fails says nothing about tampering: what
+    /// was, stays.
+    pub(crate) fn tamper_input(&self, cx: &mut Context<Environment>, state: State) {
+        // A cycle, the only error, needs a layer that is a contextual value.
         let failure: Option<Failure> = match state {
             State::Failed(failure) => Some(failure),
-            State::Quiet | State::Tampered => {
-                self.tamper.send_replace(state == State::Tampered);
+            State::Tampered => {
+                let _ = cx.activate(layer::Tamper);
+                None
+            }
+            State::Quiet => {
+                let _ = cx.deactivate::<layer::Tamper>();
                 None
             }
         };
         locked(&self.input).failure = failure;
         self.tell();
+    }
+
+    /// Whether choices are written down, or why not.
+    pub(crate) fn kept(&self, failure: Option<String>) {
+        *locked(&self.unkept) = failure;
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -181,8 +207,8 @@ impl Station {
         Health {
             time: clock.now(elapsed),
             speed: clock.speed(),
-            tamper: *self.tamper.borrow(),
             input: said,
+            unkept: locked(&self.unkept).clone(),
         }
     }
 }

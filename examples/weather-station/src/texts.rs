@@ -1,10 +1,14 @@
 //! The texts of the page, in every language.
 //!
-//! English stands in the specification, as defaults of
-//! `/sw/pi/%language%/text/…`; each other language is a file of values below
-//! its layer. A text may have places for values, `{value}`.
+//! They are contextual values, `/sw/pi/%language%/text/…`: whoever enters the
+//! layer `language` reads them in that language (CoElektra, IV-A). English
+//! stands in the specification, as defaults; each other language is a file of
+//! values below its layer. A text may have places for values, `{value}`.
 
-use std::collections::BTreeMap;
+use crate::environment::sw::pi;
+
+/// The texts as a context has them.
+pub use pi::Text as Texts;
 
 /// The languages that the station speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,24 @@ impl Language {
             .find(|language| language.code() == code)
     }
 
+    /// What a visitor chose; nothing where the browser is to say it.
+    #[must_use]
+    pub fn chosen(choice: pi::Language) -> Option<Language> {
+        Language::from_code(choice.as_str())
+    }
+
+    /// This language as a visitor's choice.
+    #[must_use]
+    pub fn choice(self) -> pi::Language {
+        match self {
+            Language::En => pi::Language::En,
+            Language::De => pi::Language::De,
+            Language::Fr => pi::Language::Fr,
+            Language::Es => pi::Language::Es,
+            Language::Ar => pi::Language::Ar,
+        }
+    }
+
     /// The language that suits a browser's `Accept-Language` best:
     /// `de-AT,de;q=0.9,en;q=0.8`.
     #[must_use]
@@ -89,88 +111,6 @@ impl Language {
         }
         best.map(|(_, language)| language)
     }
-}
-
-macro_rules! texts {
-    ($($name:ident),* $(,)?) => {
-        /// One text for each key below `/sw/pi/%language%/text`; the
-        /// specification describes them.
-        #[derive(Clone, Debug, Default)]
-        #[allow(missing_docs, reason = "the specification describes each text")]
-        pub struct Texts { $(pub $name: String,)* }
-
-        impl Texts {
-            fn from_values(values: &BTreeMap<&str, &str>) -> Texts {
-                let text = |name: &str| values.get(name).map_or_else(String::new, |t| (*t).to_owned());
-                Texts { $($name: text(stringify!($name)),)* }
-            }
-
-            #[cfg(test)]
-            fn all(&self) -> Vec<(&'static str, &str)> {
-                vec![$((stringify!($name), self.$name.as_str()),)*]
-            }
-        }
-    };
-}
-
-texts! {
-    title, tagline, skip, station, language, choose, live, offline, still, tamper_alarm,
-    tamper_detail, temperature, dew_point, humidity, wind, wind_direction, pressure,
-    precipitation, visibility, feels_like, high, low, within_day, calm, variable,
-    from_direction, rising, falling, steady, within_three_hours, last_hour, sum_of_day,
-    humidity_dry, humidity_pleasant, humidity_damp, sight_clear, sight_fair, sight_poor,
-    not_reported, implausible, no_observation, no_observation_yet, implausible_range,
-    implausible_spike, hours_without, rows_skipped, dry, mist, fog, rain, heavy_rain, snow,
-    unknown_condition, history, range_day, range_two_days, range_week, chart_summary,
-    no_data, table, time, notes, replay, replay_detail, speed, pause, real_time,
-    minutes_a_second, hours_a_second, jump, go, progress, machine, load, load_detail,
-    processors, stall_cpu, stall_io, stall_memory, stall_detail, memory, memory_detail,
-    network, network_detail, measuring, battery, charging, discharging, full, idle, adapter,
-    plugged, unplugged, sensor_failed, no_sensors, tamper_input, tamper_quiet,
-    tamper_active, tamper_none, profile, profile_none, source, made_with, summer_time,
-    winter_time, celsius, metres_a_second, kilometres_an_hour, hectopascal, millimetres,
-    kilometres, percent, degrees, kilobytes, megabytes, gigabytes, a_second, turns_a_minute,
-    volts, amperes, watts, date, short_date, months, months_short, weekdays, compass,
-    decimal, digits, direction, name,
-}
-
-impl Texts {
-    /// The texts of a language.
-    #[must_use]
-    pub fn of(language: Language) -> Texts {
-        Texts::from_values(&match language {
-            Language::En => defaults(include_str!("../weather-station.ini")),
-            Language::De => values(include_str!("../texts/de.ini")),
-            Language::Fr => values(include_str!("../texts/fr.ini")),
-            Language::Es => values(include_str!("../texts/es.ini")),
-            Language::Ar => values(include_str!("../texts/ar.ini")),
-        })
-    }
-}
-
-/// The defaults of the specification's texts.
-fn defaults(specification: &'static str) -> BTreeMap<&'static str, &'static str> {
-    let mut name = None;
-    let mut found = BTreeMap::new();
-    for line in specification.lines() {
-        if let Some(section) = line.strip_prefix('[') {
-            name = section
-                .strip_prefix("/sw/pi/%language%/text/")
-                .and_then(|s| s.strip_suffix(']'));
-        } else if let (Some(name), Some(text)) = (name, line.strip_prefix("default=")) {
-            found.insert(name, text);
-        }
-    }
-    found
-}
-
-/// The values of a file with one section.
-fn values(file: &'static str) -> BTreeMap<&'static str, &'static str> {
-    let lines = file.lines().filter(|line| !line.starts_with(['#', '[']));
-    lines
-        .filter_map(|line| line.split_once('='))
-        .map(|(name, text)| (name.trim(), text.trim()))
-        .collect()
 }
 
 /// Puts values into the places of a text: `{value}` for the name `value`.
@@ -206,6 +146,11 @@ pub fn fill(text: &str, values: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::defaults;
+    use crate::environment::{Environment, layer};
+    use milieu::Coordinator;
+    use milieu::context::{Descriptor, Environment as _};
+    use std::collections::BTreeMap;
 
     /// The places of a text, sorted.
     fn places(text: &str) -> Vec<&str> {
@@ -218,47 +163,63 @@ mod tests {
         places
     }
 
-    #[test]
-    fn every_language_has_every_text_with_the_same_places() {
-        let english = Texts::of(Language::En);
-        for language in Language::ALL {
-            let texts = Texts::of(language);
-            for ((name, text), (_, model)) in texts.all().into_iter().zip(english.all()) {
-                assert!(
-                    !text.is_empty() || name == "digits",
-                    "{name} is missing in {language:?}"
-                );
-                assert_eq!(places(text), places(model), "{name} in {language:?}");
-                assert_eq!(
-                    text.split('|').count(),
-                    model.split('|').count(),
-                    "{name} in {language:?}"
-                );
-            }
-            assert_eq!(texts.name, language.name());
-        }
+    /// The texts of the specification, by name, in English.
+    fn english() -> BTreeMap<&'static str, &'static str> {
+        let text = |value: &'static Descriptor| {
+            let name = value.pattern.strip_prefix("/sw/pi/%language%/text/")?;
+            let default = value.metadata.iter().find(|(key, _)| *key == "default");
+            Some((name, default?.1))
+        };
+        Environment::VALUES.iter().filter_map(text).collect()
     }
 
     #[test]
-    fn no_file_has_a_text_that_the_page_does_not() {
-        let known: Vec<&str> = Texts::of(Language::En)
-            .all()
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        for file in [
-            include_str!("../texts/de.ini"),
-            include_str!("../texts/fr.ini"),
-            include_str!("../texts/es.ini"),
-            include_str!("../texts/ar.ini"),
-        ] {
-            for name in values(file).keys() {
-                assert!(known.contains(name), "{name}");
+    fn every_language_has_every_text_with_the_same_places() {
+        let english = english();
+        for language in Language::ALL {
+            assert_eq!(Language::chosen(language.choice()), Some(language));
+            if language == Language::En {
+                continue;
+            }
+            let code = language.code();
+            let file = format!("texts/{code}.ini");
+            let (_, content) = defaults::FILES.iter().find(|(f, _)| *f == file).unwrap();
+            let keys = defaults::keys(content);
+            let texts: BTreeMap<&str, &str> = keys
+                .iter()
+                .map(|(name, text, _)| {
+                    let prefix = format!("/sw/pi/{code}/text/");
+                    (name.strip_prefix(&prefix).expect("a text"), *text)
+                })
+                .collect();
+            assert_eq!(texts.len(), keys.len(), "{file} says something twice");
+            assert!(texts.keys().eq(english.keys()), "{file}");
+            for (name, text) in texts {
+                let model = english[name];
+                assert!(!text.is_empty() || name == "digits", "{name} in {file}");
+                assert_eq!(places(text), places(model), "{name} in {file}");
+                let count = |text: &str| text.split('|').count();
+                assert_eq!(count(text), count(model), "{name} in {file}");
             }
         }
-        for name in defaults(include_str!("../weather-station.ini")).keys() {
-            assert!(known.contains(name), "{name}");
+        assert_eq!(places("{b} and {a}"), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_layer_gives_its_language_and_a_file_of_the_users_counts_more() {
+        let coordinator = Coordinator::new();
+        coordinator
+            .assign("/sw/pi/de/text/live", "Frisch", None)
+            .unwrap();
+        defaults::assign(&coordinator).unwrap();
+        let mut cx = coordinator.context::<Environment>().unwrap();
+        for language in Language::ALL {
+            let cx = cx.enter(layer::Language(language.code()));
+            assert_eq!(cx.sw.pi.text.name, language.name());
         }
+        let cx = cx.enter(layer::Language("de"));
+        assert_eq!(cx.sw.pi.text.live, "Frisch");
+        assert_eq!(coordinator.require_lock().assigned().len(), 1);
     }
 
     #[test]

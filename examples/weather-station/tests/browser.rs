@@ -158,7 +158,7 @@ async fn a_visitor_uses_the_page() {
         );
         return;
     };
-    let bench = Bench::new(|_| {});
+    let mut bench = Bench::new(&[]);
     let browser = driver.browser().await;
     let page = format!("http://{}/", bench.address());
 
@@ -267,6 +267,18 @@ async fn a_visitor_uses_the_page() {
     until(&browser, r#"document.documentElement.lang === "es""#).await;
     browser.switch_to_window(first).await.unwrap();
     until(&browser, r#"document.documentElement.lang === "es""#).await;
+
+    // The station starts again, on another port; the choice is the visitor's still.
+    bench.restart();
+    browser
+        .goto(&format!("http://{}/", bench.address()))
+        .await
+        .unwrap();
+    assert_eq!(
+        text(&browser, ".brand span").await,
+        "Estación meteorológica"
+    );
+    until(&browser, LIVE).await;
 
     // What the browser refused or a script threw would stand here.
     until(&browser, r#"performance.getEntriesByType("resource").every((e) => new URL(e.name).host === location.host)"#).await;

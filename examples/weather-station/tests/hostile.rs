@@ -9,15 +9,12 @@ use support::{Bench, Open, assert_status, body};
 
 /// A station that loses patience fast.
 fn impatient() -> Bench {
-    Bench::new(|configuration| {
-        configuration.patience = Duration::from_millis(400);
-        configuration.connections = 16;
-    })
+    Bench::new(&["--patience=0.4", "--connections=16"])
 }
 
 #[test]
 fn a_head_that_is_too_long() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let answer = bench.get("/", &format!("X-Long: {}\r\n", "x".repeat(100_000)));
     assert_status(&answer, 431);
     assert!(
@@ -33,7 +30,7 @@ fn a_head_that_is_too_long() {
 
 #[test]
 fn what_is_no_http() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     for request in [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n"[..],
         b"GET\r\n\r\n",
@@ -96,7 +93,7 @@ fn a_body_that_never_comes() {
 
 #[test]
 fn methods_that_do_nothing_here() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     for (method, target) in [
         ("DELETE", "/"),
         ("TRACE", "/"),
@@ -117,7 +114,7 @@ fn methods_that_do_nothing_here() {
 
 #[test]
 fn cookies_that_are_none_of_ours() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let mut request = format!(
         "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nCookie: ",
         bench.address()
@@ -151,7 +148,7 @@ fn cookies_that_are_none_of_ours() {
 
 #[test]
 fn paths_that_climb() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     for target in [
         "/assets/../Cargo.toml",
         "/assets/..%2f..%2fetc%2fpasswd",
@@ -174,7 +171,7 @@ fn paths_that_climb() {
 
 #[test]
 fn forms_with_impossible_values() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     for (target, form, told) in [
         (
             "/language",
@@ -250,7 +247,7 @@ fn forms_with_impossible_values() {
 
 #[test]
 fn pages_of_other_sites() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let answer = bench.post("/speed", "Origin: https://example.org\r\n", "speed=60");
     assert_status(&answer, 403);
     assert!(body(&answer).starts_with("header Origin: "), "{answer}");
@@ -276,7 +273,7 @@ fn pages_of_other_sites() {
 
 #[test]
 fn more_open_pages_than_there_are_places() {
-    let bench = Bench::new(|configuration| configuration.connections = 8);
+    let bench = Bench::new(&["--connections=8"]);
     let mut open: Vec<Open> = (0..4).map(|_| Open::new(&bench, "")).collect();
     open.iter_mut()
         .for_each(|page| page.wait_for("event: panels"));
@@ -297,7 +294,7 @@ fn more_open_pages_than_there_are_places() {
 
 #[test]
 fn clients_that_leave_in_the_middle() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     for request in [
         &b"GET"[..],
         b"GET / HTTP/1.1\r\n",

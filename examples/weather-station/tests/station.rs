@@ -6,7 +6,7 @@ use support::{Bench, Open, assert_status, body};
 
 #[test]
 fn a_page_shows_the_weather_and_the_machine() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let page = bench.get("/", "");
     assert_status(&page, 200);
     for text in [
@@ -34,7 +34,7 @@ fn a_page_shows_the_weather_and_the_machine() {
 
 #[test]
 fn the_browsers_language_counts_until_one_is_chosen() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let visitor = bench.visitor();
     let german = "Accept-Language: de-AT,de;q=0.9\r\n";
     assert!(
@@ -53,7 +53,7 @@ fn the_browsers_language_counts_until_one_is_chosen() {
 
 #[test]
 fn each_visitor_looks_at_a_station() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let (anna, bert) = (bench.visitor(), bench.visitor());
     assert_status(&bench.post("/station", &anna, "station=EWR&hours=24"), 303);
     assert!(bench.get("/", &anna).contains("<bdi>Newark Liberty</bdi>"));
@@ -62,7 +62,7 @@ fn each_visitor_looks_at_a_station() {
 
 #[test]
 fn gaps_and_implausible_readings_are_said() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let visitor = bench.visitor();
     bench.post("/station", &visitor, "station=EWR");
     assert_status(&bench.post("/time", &visitor, "time=2013-02-12T08:20"), 303);
@@ -78,7 +78,7 @@ fn gaps_and_implausible_readings_are_said() {
 
 #[test]
 fn tampering_is_on_every_open_page_at_once_and_goes_again() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let mut english = Open::new(&bench, "");
     let mut german = Open::new(&bench, "Accept-Language: de\r\n");
     english.wait_for(r#""tamper":false"#);
@@ -95,7 +95,7 @@ fn tampering_is_on_every_open_page_at_once_and_goes_again() {
 
 #[test]
 fn a_broken_tamper_input_is_said_and_changes_no_alarm() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let mut page = Open::new(&bench, "");
     bench.tamper("1\n");
     page.wait_for("Tampering detected");
@@ -108,7 +108,7 @@ fn a_broken_tamper_input_is_said_and_changes_no_alarm() {
 
 #[test]
 fn the_replays_speed_is_everybodys() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let mut page = Open::new(&bench, "");
     page.wait_for(r#""speed":0"#);
     assert_status(&bench.post("/speed", "", "speed=86400"), 303);
@@ -118,7 +118,7 @@ fn the_replays_speed_is_everybodys() {
 
 #[test]
 fn another_window_learns_of_the_language() {
-    let bench = Bench::new(|_| {});
+    let bench = Bench::new(&[]);
     let visitor = bench.visitor();
     let mut page = Open::new(&bench, &visitor);
     page.wait_for("event: panels");
@@ -128,39 +128,242 @@ fn another_window_learns_of_the_language() {
 
 #[test]
 fn ending_wakes_every_thread_and_closes_every_page() {
-    let mut bench =
-        Bench::new(|configuration| configuration.interval = std::time::Duration::from_secs(3600));
+    let mut bench = Bench::new(&["--interval=3600"]);
     let mut page = Open::new(&bench, "");
     page.wait_for("event: panels");
     bench.running.end();
     page.wait_for_end();
+    assert_eq!(bench.running.threads(), 0, "all are joined");
     assert!(std::net::TcpStream::connect(bench.address()).is_err());
 }
 
 #[test]
-fn what_cannot_start_says_where_and_what_to_do() {
-    use weather_station::{Configuration, start};
-    let bench = Bench::new(|_| {});
-    let taken = Configuration {
-        port: bench.address().port(),
-        ..Configuration::default()
+fn choices_survive_a_restart() {
+    let mut bench = Bench::new(&[]);
+    let (anna, bert) = (bench.visitor(), bench.visitor());
+    assert_status(&bench.post("/language", &anna, "language=de"), 303);
+    assert_status(&bench.post("/station", &anna, "station=LGA"), 303);
+    assert_status(&bench.post("/language", &bert, "language=ar"), 303);
+    bench.restart();
+    let page = bench.get("/", &anna);
+    assert!(page.contains(r#"<html lang="de""#), "{page:.600}");
+    assert!(page.contains("<bdi>LaGuardia</bdi>"));
+    assert!(bench.get("/", &bert).contains(r#"<html lang="ar""#));
+    assert!(bench.get("/", "").contains(r#"<html lang="en""#));
+    // What the user wrote stays, and of what the program brings nothing is written.
+    let settings = bench.settings();
+    assert!(settings.starts_with("# How the bench is wired.\n[/hw/pi/bench/gpio]\n"));
+    for never in ["Wetterstation", "active", "port", "profile"] {
+        assert!(!settings.contains(never), "{never} in\n{settings}");
+    }
+}
+
+#[test]
+fn choices_are_written_while_the_station_runs() {
+    let bench = Bench::new(&[]);
+    let visitor = bench.visitor();
+    bench.post("/language", &visitor, "language=fr");
+    let id = visitor.trim().split('=').nth(1).unwrap();
+    let begun = std::time::Instant::now();
+    while !bench.settings().contains(id) {
+        assert!(begun.elapsed() < support::LONG, "{}", bench.settings());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn choices_that_cannot_be_written_are_kept_until_they_can() {
+    let bench = Bench::new(&[]);
+    let until = |what: &str| {
+        let begun = std::time::Instant::now();
+        while !bench.get("/health", "").contains(what) {
+            assert!(begun.elapsed() < support::LONG, "never: {what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
     };
-    let error = start(taken).err().unwrap().to_string();
+    let (anna, bert) = (bench.visitor(), bench.visitor());
+    // Something else has taken the folder's place.
+    let (folder, aside) = (bench.file("home/weather-station"), bench.file("home/aside"));
+    std::fs::rename(&folder, &aside).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    bench.post("/language", &anna, "language=fr");
+    until(r#""status":"choices are not kept""#);
+    assert!(bench.get("/", &anna).contains(r#"<html lang="fr""#));
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
+    bench.post("/language", &bert, "language=de");
+    until(r#""status":"ok""#);
+    let settings = bench.settings();
     assert!(
-        error.starts_with(&format!("address {}: cannot listen", bench.address())),
-        "{error}"
+        settings.contains("language = fr") && settings.contains("language = de"),
+        "{settings}"
     );
-    assert!(error.contains("--port"), "{error}");
-    let file = bench.file("broken.csv");
-    std::fs::write(&file, "time,station\n").unwrap();
-    let broken = Configuration {
-        port: 0,
-        recording: Some(file),
-        ..Configuration::default()
+}
+
+#[test]
+fn the_oldest_sessions_are_forgotten() {
+    let mut bench = Bench::new(&["--sessions=2"]);
+    let visitors: Vec<String> = (0..3).map(|_| bench.visitor()).collect();
+    for visitor in &visitors[..2] {
+        bench.post("/language", visitor, "language=de");
+    }
+    // The first one chooses again, so the second is now the oldest.
+    bench.post("/station", &visitors[0], "station=EWR");
+    bench.post("/language", &visitors[2], "language=de");
+    let german =
+        |bench: &Bench, visitor: &str| bench.get("/", visitor).contains(r#"lang="de" dir"#);
+    let all = |bench: &Bench| {
+        visitors
+            .iter()
+            .map(|v| german(bench, v))
+            .collect::<Vec<_>>()
     };
-    let error = start(broken).err().unwrap().to_string();
+    assert_eq!(all(&bench), [true, false, true]);
+    bench.restart();
+    assert_eq!(all(&bench), [true, false, true]);
+    let lines = bench.settings();
+    assert_eq!(lines.matches("language").count(), 2, "{lines}");
+    // A station that is to keep fewer forgets some of those that it finds.
+    bench.arguments = vec!["--sessions=1".to_owned()];
+    bench.restart();
+    assert_eq!(all(&bench).iter().filter(|german| **german).count(), 1);
+    bench.running.end();
+    let lines = bench.settings();
+    assert_eq!(lines.matches("language").count(), 1, "{lines}");
+}
+
+#[test]
+fn the_profile_chooses_the_tamper_input() {
+    let mut bench = Bench::new(&[]);
+    assert!(bench.get("/health", "").contains("tamper.txt"));
+    std::fs::write(bench.file("profile"), "other\0").unwrap();
+    bench.restart();
+    let mut page = Open::new(&bench, "");
+    page.wait_for(r#""tamper":false"#);
+    bench.tamper("1\n");
+    std::fs::write(bench.file("gpio/gpio7/value"), "1\n").unwrap();
+    page.wait_for("Tampering detected");
+    assert!(bench.get("/health", "").contains("gpio/gpio7/value"));
+    // A machine that no settings describe has no input, and no alarm.
+    std::fs::write(bench.file("profile"), "unknown").unwrap();
+    bench.restart();
+    assert!(!bench.get("/", "").contains("Tampering detected"));
+    assert!(bench.get("/health", "").contains(r#""tamper_input":null"#));
+}
+
+#[test]
+fn the_command_line_says_what_new_visitors_see() {
+    let bench = Bench::new(&["--station=EWR"]);
+    let visitor = bench.visitor();
+    assert!(
+        bench
+            .get("/", &visitor)
+            .contains("<bdi>Newark Liberty</bdi>")
+    );
+    bench.post("/station", &visitor, "station=JFK");
+    assert!(
+        bench
+            .get("/", &visitor)
+            .contains("<bdi>John F. Kennedy</bdi>")
+    );
+    assert!(bench.get("/", "").contains("<bdi>Newark Liberty</bdi>"));
+}
+
+#[test]
+fn what_cannot_start_says_where_and_what_to_do() {
+    let bench = Bench::new(&[]);
+    let fails = |arguments: &[String]| {
+        let begun = match support::open(bench.folder.path(), arguments) {
+            Ok(milieu::Start::Run(milieu)) => weather_station::start(*milieu),
+            Ok(milieu::Start::Say(text)) => panic!("{text}"),
+            Err(error) => Err(error.into()),
+        };
+        let error = begun.err().expect("it does not start");
+        (error.to_string(), error.exit_code())
+    };
+    let argument = |text: &str| [text.to_owned()];
+
+    std::fs::write(bench.file("broken.csv"), "time,station\n").unwrap();
+    let file = bench.file("broken.csv").display().to_string();
+    let (error, code) = fails(&[format!("--recording={file}")]);
     assert!(
         error.contains("broken.csv: line 1 does not name the column `temperature_celsius`"),
         "{error}"
     );
+    assert_eq!(code, 2);
+    for (wrong, place, remedy) in [
+        ("--speed=fast", "--speed", "fast"),
+        ("--connections=3", "--connections", "8-10000"),
+        ("--address=here", "--address", "here"),
+        ("--station=XYZ", "--station", "EWR"),
+        ("--interval=0", "--interval", "1-3600"),
+        ("--no-such-option", "--no-such-option", "--help"),
+    ] {
+        let (error, code) = fails(&argument(wrong));
+        assert!(error.contains(place) && error.contains(remedy), "{error}");
+        assert_eq!(code, 2, "{error}");
+    }
+    let (error, _) = fails(&argument("--start=yesterday"));
+    assert_eq!(
+        error,
+        "option --start: /sw/pi/replay/start: `yesterday` is no time; give one such as 2013-05-08T12:00"
+    );
+    std::fs::write(bench.file("profile"), "\n").unwrap();
+    let (error, _) = fails(&[]);
+    assert!(
+        error.contains("option --profile") && error.contains("write one into its first line"),
+        "{error}"
+    );
+
+    std::fs::write(bench.file("profile"), "bench").unwrap();
+    let settings = bench.file("home/weather-station/weather-station.ini");
+    for (broken, place, said) in [
+        (
+            "[/sw/pi/web]\nconnections = 99999\n",
+            "weather-station.ini:2",
+            "8 to 10000",
+        ),
+        ("[/sw/pi/web\nport = 1\n", "weather-station.ini:1", "]"),
+        (
+            "[/sw/pi/anna]\n\nlanguage = klingon\n",
+            "weather-station.ini:3",
+            "browser, en, de",
+        ),
+    ] {
+        std::fs::write(&settings, broken).unwrap();
+        let (error, code) = fails(&[]);
+        assert!(error.contains(place) && error.contains(said), "{error}");
+        assert_eq!(code, 2, "{error}");
+        assert_eq!(
+            std::fs::read_to_string(&settings).unwrap(),
+            broken,
+            "nothing is lost"
+        );
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_says_so() {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let milieu::Start::Run(milieu) = milieu::Milieu::builder("weather-station")
+        .files(Vec::new())
+        .arguments::<weather_station::environment::Environment>(
+            weather_station::program(),
+            vec![format!("--port={port}").into()],
+            |_| None,
+        )
+        .start()
+        .unwrap()
+    else {
+        panic!("it is to run");
+    };
+    let error = weather_station::start(*milieu).err().unwrap();
+    let text = error.to_string();
+    assert!(
+        text.starts_with(&format!("address 127.0.0.1:{port}: cannot listen")),
+        "{text}"
+    );
+    assert!(text.contains("--port"), "{text}");
+    assert_eq!(error.exit_code(), 1);
 }

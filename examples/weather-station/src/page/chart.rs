@@ -186,13 +186,17 @@ impl<'a> Chart<'a> {
 
     fn axes(&self, out: &mut String) {
         let (t, words) = (self.view.texts, self.words);
-        for (scale, quantity, about) in [
-            (&self.temperature, Quantity::Temperature, 4.0),
-            (&self.rain, Quantity::Precipitation, 1.0),
-            (&self.wind, Quantity::WindSpeed, 2.0),
-            (&self.pressure, Quantity::Pressure, 2.0),
+        let (rain, wind) = (self.rain.highest, self.wind.highest);
+        for (scale, quantity, ticks) in [
+            (
+                &self.temperature,
+                Quantity::Temperature,
+                self.temperature.ticks(4.0),
+            ),
+            (&self.rain, Quantity::Precipitation, vec![0.0, rain]),
+            (&self.wind, Quantity::WindSpeed, vec![0.0, wind / 2.0, wind]),
+            (&self.pressure, Quantity::Pressure, self.pressure.ticks(2.0)),
         ] {
-            let ticks = scale.ticks(about);
             for (index, tick) in ticks.iter().enumerate() {
                 let y = scale.y(*tick);
                 let label = match quantity {
@@ -453,12 +457,11 @@ fn notes(out: &mut String, view: &View<'_>, words: &Words<'_>, slots: &[Slot<'_>
         );
         notes.push(("doubt", text));
     }
-    if notes.is_empty() {
-        return;
-    }
+    // It has its place even when it is empty, so that what follows keeps its own.
+    let hidden = if notes.is_empty() { " hidden" } else { "" };
     put!(
         out,
-        r#"<div class="notes"><h3>{}</h3><ul>"#,
+        r#"<div class="notes"{hidden}><h3>{}</h3><ul>"#,
         Escaped(&*t.notes)
     );
     for (class, note) in notes {

@@ -198,36 +198,42 @@ fn item(list: &str, index: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::{Environment, layer};
     use crate::texts::Language;
+
+    /// What is said in a language.
+    fn say(language: Language, what: impl FnOnce(&Words<'_>) -> String) -> String {
+        let coordinator = milieu::Coordinator::new();
+        crate::defaults::assign(&coordinator).unwrap();
+        let mut cx = coordinator.context::<Environment>().unwrap();
+        let cx = cx.enter(layer::Language(language.code()));
+        what(&Words::new(&cx.sw.pi.text))
+    }
 
     #[test]
     fn numbers_follow_the_language() {
-        let (en, de, ar) = (
-            Texts::of(Language::En),
-            Texts::of(Language::De),
-            Texts::of(Language::Ar),
-        );
-        assert_eq!(Words::new(&en).number(-3.26, 1), "−3.3");
+        use Language::{Ar, De, En};
+        assert_eq!(say(En, |w| w.number(-3.26, 1)), "−3.3");
         assert_eq!(
-            Words::new(&de).quantity(Quantity::Temperature, 16.1),
+            say(De, |w| w.quantity(Quantity::Temperature, 16.1)),
             "16,1 °C"
         );
-        assert_eq!(Words::new(&ar).number(-10.5, 1), "\u{61c}-١٠٫٥");
-        assert_eq!(Words::new(&en).number(-0.04, 1), "0.0");
-        assert_eq!(Words::new(&en).change(-0.04, 1), "±0.0");
-        assert_eq!(Words::new(&en).change(1.25, 1), "+1.2");
-        assert_eq!(Words::new(&en).bytes(1_234_567.0), "1.2 MB");
-        assert_eq!(Words::new(&de).rate(512.0), "0,5 kB/s");
+        assert_eq!(say(Ar, |w| w.number(-10.5, 1)), "\u{61c}-١٠٫٥");
+        assert_eq!(say(En, |w| w.number(-0.04, 1)), "0.0");
+        assert_eq!(say(En, |w| w.change(-0.04, 1)), "±0.0");
+        assert_eq!(say(En, |w| w.change(1.25, 1)), "+1.2");
+        assert_eq!(say(En, |w| w.bytes(1_234_567.0)), "1.2 MB");
+        assert_eq!(say(De, |w| w.rate(512.0)), "0,5 kB/s");
     }
 
     #[test]
     fn dates_follow_the_language_and_new_yorks_clock() {
+        use Language::{De, En};
         let time = Time::parse("2013-05-09T02:00").unwrap();
-        let (en, de) = (Texts::of(Language::En), Texts::of(Language::De));
-        assert_eq!(Words::new(&en).date(time), "Wednesday, 8 May 2013");
-        assert_eq!(Words::new(&de).date(time), "Mittwoch, 8. Mai 2013");
-        assert_eq!(Words::new(&en).clock(time), "22:00");
-        assert_eq!(Words::new(&en).zone(time), "EDT");
-        assert_eq!(Words::new(&en).compass(350.0), "N");
+        assert_eq!(say(En, |w| w.date(time)), "Wednesday, 8 May 2013");
+        assert_eq!(say(De, |w| w.date(time)), "Mittwoch, 8. Mai 2013");
+        assert_eq!(say(En, |w| w.clock(time)), "22:00");
+        assert_eq!(say(En, |w| w.zone(time).to_owned()), "EDT");
+        assert_eq!(say(En, |w| w.compass(350.0).to_owned()), "N");
     }
 }

@@ -74,8 +74,6 @@ pub(super) fn shortened(text: &str) -> &str {
 
 /// Errors by which the kernel says that a sensor is not there or is off.
 fn is_absence(error: &std::io::Error) -> bool {
-    // ENODEV, ENXIO, ENODATA and EOPNOTSUPP on Linux, which has one number
-    // for each on the machines that have such sensors.
     error.kind() == ErrorKind::NotFound
         || error.kind() == ErrorKind::Unsupported
         || error.raw_os_error().is_some_and(|code| {

@@ -134,15 +134,22 @@ impl Watch {
         Wake(Arc::clone(&self.wake))
     }
 
+    /// What the input says now, if that is something other than the last time.
+    pub fn look(&mut self) -> Option<State> {
+        let state = self.source.read()?;
+        if self.said.as_ref() == Some(&state) {
+            return None;
+        }
+        self.said = Some(state.clone());
+        Some(state)
+    }
+
     /// Blocks until the input says something other than the last time; the
     /// first call returns what it says now.
     pub fn wait(&mut self) -> Event {
         loop {
-            if let Some(state) = self.source.read() {
-                if self.said.as_ref() != Some(&state) {
-                    self.said = Some(state.clone());
-                    return Event::Changed(state);
-                }
+            if let Some(state) = self.look() {
+                return Event::Changed(state);
             }
             let mut polled = vec![PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN)];
             polled.extend(

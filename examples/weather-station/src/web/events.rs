@@ -1,14 +1,16 @@
 //! The stream of news that an open page listens to (server-sent events).
 //!
-//! Whenever something has changed, and at least once a second, the panels are
-//! rendered for this visitor, and those that differ from what was last sent
+//! A page waits in a context of its own. Whenever a layer or a contextual value
+//! has changed, a sensor or the clock has news, and at least once a second, the
+//! panels are rendered for this visitor, and those that differ from what was last sent
 //! are sent, in one event `panels`. An event `data` says the same without
 //! words, for programs. A change of the visitor's language is an event
 //! `reload`: nothing on the page stays as it was.
 
 use super::problem::Problem;
 use super::session::SessionId;
-use super::{App, Asked, accepted, wish};
+use super::{App, Asked, Cx, accepted, wish};
+use crate::environment::{Environment, layer};
 use crate::page::{PANELS, panels};
 use crate::station::data;
 use crate::texts::Language;
@@ -16,6 +18,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use milieu::Context;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -29,6 +32,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// One open page.
 struct Listener {
     app: App,
+    cx: Context<Environment>,
     session: SessionId,
     accepted: String,
     hours: usize,
@@ -37,7 +41,6 @@ struct Listener {
     sent_data: String,
     waiting: VecDeque<Event>,
     news: watch::Receiver<u64>,
-    ended: watch::Receiver<bool>,
     /// The first look needs no waiting.
     fresh: bool,
     _place: OwnedSemaphorePermit,
@@ -45,6 +48,7 @@ struct Listener {
 
 pub(super) async fn stream(
     State(app): State<App>,
+    cx: Cx,
     asked: Asked,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -67,7 +71,7 @@ pub(super) async fn stream(
         sent_data: String::new(),
         waiting: VecDeque::new(),
         news: app.station.news(),
-        ended: app.ended.clone(),
+        cx: cx.0,
         fresh: true,
         app,
         _place: place,
@@ -85,18 +89,19 @@ impl Listener {
     /// The next event; `None` when the station ends.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if *self.ended.borrow() {
-                return None;
-            }
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
             }
             if !std::mem::take(&mut self.fresh) {
                 tokio::select! {
-                    _ = self.ended.changed() => continue,
+                    () = self.cx.changed() => {}
                     _ = self.news.changed() => {}
                     () = tokio::time::sleep(TICK) => {}
                 }
+            }
+            self.cx.sync();
+            if self.cx.layer::<layer::Shutdown>().is_some() {
+                return None;
             }
             self.look();
         }
@@ -104,12 +109,13 @@ impl Listener {
 
     fn look(&mut self) {
         self.news.mark_unchanged();
-        let (language, panels, data) =
-            self.app
-                .station
-                .look(&self.session, &self.accepted, self.hours, |view| {
-                    (view.language, panels(view), data(view))
-                });
+        let (language, panels, data) = self.app.station.look(
+            &mut self.cx,
+            &self.session,
+            &self.accepted,
+            self.hours,
+            |view| (view.language, panels(view), data(view)),
+        );
         if self
             .language
             .replace(language)

@@ -3,7 +3,7 @@
 
 use super::problem::Problem;
 use super::session::SessionId;
-use super::{App, hours};
+use super::{App, Cx, hours};
 use crate::page::HOURS_DEFAULT;
 use crate::replay::{Airport, SPEED_MAX};
 use crate::texts::Language;
@@ -89,8 +89,19 @@ fn answer(
     chosen.map(|hours| back(hours, cookie))
 }
 
+/// A choice that the rules of its key refuse.
+fn refused(place: &'static str, error: &milieu::context::Invalid) -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        place,
+        error.to_string(),
+        "choose one of those on the page",
+    )
+}
+
 pub(super) async fn language(
     State(app): State<App>,
+    mut cx: Cx,
     headers: HeaderMap,
     posted: Posted,
 ) -> Result<Response, Problem> {
@@ -99,13 +110,14 @@ pub(super) async fn language(
         let language = Language::from_code(&code).ok_or_else(|| {
             Problem::value("language", &code, "choose one of en, de, fr, es and ar")
         })?;
-        app.station.choose_language(session, language);
-        Ok(())
+        let chosen = app.station.choose_language(&mut cx, session, language);
+        chosen.map_err(|error| refused("language", &error))
     })
 }
 
 pub(super) async fn station(
     State(app): State<App>,
+    mut cx: Cx,
     headers: HeaderMap,
     posted: Posted,
 ) -> Result<Response, Problem> {
@@ -113,8 +125,8 @@ pub(super) async fn station(
         let code = needed("station", fields.station)?;
         let airport = Airport::from_code(&code)
             .ok_or_else(|| Problem::value("station", &code, "choose one of EWR, JFK and LGA"))?;
-        app.station.choose_airport(session, airport);
-        Ok(())
+        let chosen = app.station.choose_airport(&mut cx, session, airport);
+        chosen.map_err(|error| refused("station", &error))
     })
 }
 

@@ -15,20 +15,22 @@ mod problem;
 pub(crate) mod serve;
 pub(crate) mod session;
 
+use crate::environment::Environment;
 use crate::page;
 use crate::station::Station;
-use axum::extract::{DefaultBodyLimit, Query, State};
+use axum::extract::{DefaultBodyLimit, FromRef, Query, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, middleware};
+use milieu::{Contexts, RequestContext};
 use problem::{Problem, printable};
 use serde::Deserialize;
 use serde_json::json;
 use session::SessionId;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 /// The longest form that anybody needs.
 const FORM_BYTES_MAX: usize = 1024;
@@ -37,13 +39,23 @@ const FORM_BYTES_MAX: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) station: Arc<Station>,
+    /// A context for each request.
+    pub(crate) contexts: Contexts<Environment>,
     /// Places for open pages that wait for news.
     pub(crate) streams: Arc<Semaphore>,
-    pub(crate) ended: watch::Receiver<bool>,
     /// Whether only this machine can reach the station.
     pub(crate) loopback: bool,
     pub(crate) patience: Duration,
 }
+
+impl FromRef<App> for Contexts<Environment> {
+    fn from_ref(app: &App) -> Contexts<Environment> {
+        app.contexts.clone()
+    }
+}
+
+/// The context of a request.
+type Cx = RequestContext<Environment>;
 
 /// The routes with everything around them.
 pub(crate) fn router(app: App) -> Router {
@@ -100,6 +112,7 @@ fn wish(asked: Asked) -> Result<Wish, Problem> {
 
 async fn document(
     State(app): State<App>,
+    mut cx: Cx,
     asked: Asked,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -107,7 +120,7 @@ async fn document(
     let (session, cookie) = SessionId::of(&headers)?;
     let html = app
         .station
-        .look(&session, accepted(&headers), hours, |view| {
+        .look(&mut cx, &session, accepted(&headers), hours, |view| {
             page::document(view)
         });
     let mut response = Html(html).into_response();
@@ -125,14 +138,15 @@ fn accepted(headers: &HeaderMap) -> &str {
         .unwrap_or("")
 }
 
-async fn health(State(app): State<App>) -> Response {
+async fn health(State(app): State<App>, cx: Cx) -> Response {
     let streams = app.streams.available_permits();
     let health = app.station.health();
     Json(json!({
-        "status": "ok",
+        "status": if health.unkept.is_some() { "choices are not kept" } else { "ok" },
+        "failure": health.unkept,
         "time": health.time.to_string(),
         "speed": health.speed,
-        "tamper": health.tamper,
+        "tamper": cx.sw.pi.tamper,
         "tamper_input": health.input,
         "free_streams": streams,
     }))

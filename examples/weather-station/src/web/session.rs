@@ -41,6 +41,11 @@ impl SessionId {
         ))
     }
 
+    /// A session that a file remembers.
+    pub(crate) fn parse(text: &str) -> Option<SessionId> {
+        SessionId::from_cookie(text.as_bytes())
+    }
+
     fn from_cookie(value: &[u8]) -> Option<SessionId> {
         let shaped =
             value.len() == 32 && value.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));

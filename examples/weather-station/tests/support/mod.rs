@@ -3,42 +3,122 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use milieu::store::Locations;
+use milieu::{Milieu, Start};
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weather_station::{Configuration, Running, start, tamper, time::Time};
+use weather_station::environment::Environment;
+use weather_station::{Running, program, start};
+
+/// A machine made of files, with a profile, a tamper input and settings.
+pub fn machine() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::create_dir_all(path.join("machine/proc/pressure")).unwrap();
+    std::fs::write(
+        path.join("machine/proc/loadavg"),
+        "0.42 0.39 0.23 1/123 4567\n",
+    )
+    .unwrap();
+    std::fs::write(path.join("tamper.txt"), "0\n").unwrap();
+    std::fs::write(path.join("profile"), "bench\n").unwrap();
+    std::fs::create_dir_all(path.join("gpio/gpio7")).unwrap();
+    std::fs::write(path.join("gpio/gpio7/value"), "0\n").unwrap();
+    std::fs::create_dir_all(path.join("home/weather-station")).unwrap();
+    std::fs::write(
+        path.join("home/weather-station/weather-station.ini"),
+        SETTINGS.replace('~', &path.display().to_string()),
+    )
+    .unwrap();
+    folder
+}
+
+/// The arguments of a station on that machine, with further ones, which count more.
+pub fn arguments(folder: &Path, further: &[String]) -> Vec<OsString> {
+    let own = [
+        "--port=0".to_owned(),
+        "--speed=0".to_owned(),
+        "--start=2013-05-08T16:30".to_owned(),
+        format!("--root={}", folder.join("machine").display()),
+        format!("--profile={}", folder.join("profile").display()),
+    ];
+    let option = |argument: &str| argument.split('=').next().map(str::to_owned);
+    let given: Vec<_> = further.iter().map(|argument| option(argument)).collect();
+    let own = own
+        .into_iter()
+        .filter(|argument| !given.contains(&option(argument)));
+    let all = own.chain(further.iter().cloned());
+    all.map(OsString::from).collect()
+}
+
+/// The settings of a station on that machine.
+pub fn open(folder: &Path, further: &[String]) -> Result<Start, milieu::Error> {
+    let home = folder.join("home");
+    let locations = Locations::from_environment(move |name| match name {
+        "XDG_CONFIG_HOME" => Some(home.clone().into()),
+        "XDG_CONFIG_DIRS" => Some(home.join("system").into()),
+        _ => None,
+    });
+    Milieu::builder("weather-station")
+        .locations(locations)
+        .arguments::<Environment>(program(), arguments(folder, further), |_| None)
+        .start()
+}
+
+fn opened(folder: &Path, further: &[String]) -> Milieu {
+    match open(folder, further).unwrap() {
+        Start::Run(milieu) => *milieu,
+        Start::Say(text) => panic!("{text}"),
+    }
+}
 
 /// How long a test waits for what must come; then it has failed.
 pub const LONG: Duration = Duration::from_secs(30);
+
+/// The user's settings of a bench: two hardware profiles, as in the paper
+/// (CoElektra, IV-A). `~` is the bench's folder.
+const SETTINGS: &str = "\
+# How the bench is wired.
+[/hw/pi/bench/gpio]
+folder = ~
+tamper = tamper.txt
+
+[/hw/pi/other/gpio]
+folder = ~/gpio
+tamper = gpio7
+";
 
 /// A station and the folder that is its machine.
 pub struct Bench {
     pub running: Running,
     pub folder: tempfile::TempDir,
+    pub arguments: Vec<String>,
 }
 
 impl Bench {
-    pub fn new(adjust: impl FnOnce(&mut Configuration)) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = folder.path().join("machine");
-        std::fs::create_dir_all(machine.join("proc/pressure")).unwrap();
-        std::fs::write(machine.join("proc/loadavg"), "0.42 0.39 0.23 1/123 4567\n").unwrap();
-        std::fs::write(folder.path().join("tamper.txt"), "0\n").unwrap();
-        let mut configuration = Configuration {
-            port: 0,
-            root: machine,
-            speed: 0,
-            start: Time::parse("2013-05-08T16:30"),
-            profile: Some("bench".to_owned()),
-            input: Some(tamper::Input::File(folder.path().join("tamper.txt"))),
-            ..Configuration::default()
-        };
-        adjust(&mut configuration);
+    pub fn new(arguments: &[&str]) -> Bench {
+        let folder = machine();
+        let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
+        let running = start(opened(folder.path(), &arguments)).unwrap();
         Bench {
-            running: start(configuration).unwrap(),
+            running,
             folder,
+            arguments,
         }
+    }
+
+    /// Ends the station and starts it again with what it has left behind.
+    pub fn restart(&mut self) {
+        self.running.end();
+        self.running = start(opened(self.folder.path(), &self.arguments)).unwrap();
+    }
+
+    /// The user's settings, as the station has left them.
+    pub fn settings(&self) -> String {
+        std::fs::read_to_string(self.file("home/weather-station/weather-station.ini")).unwrap()
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -109,6 +189,16 @@ impl Bench {
     }
 }
 
+/// Sends a request and reads whatever comes until the station closes.
+pub fn ask(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
 pub fn assert_status(answer: &str, status: u16) {
     assert!(
         answer.starts_with(&format!("HTTP/1.1 {status} ")),
@@ -128,11 +218,15 @@ pub struct Open {
 
 impl Open {
     pub fn new(bench: &Bench, headers: &str) -> Open {
-        let mut stream = bench.connect();
+        Open::at(&bench.address().to_string(), headers)
+    }
+
+    pub fn at(address: &str, headers: &str) -> Open {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
         write!(
             stream,
-            "GET /events HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
-            bench.address()
+            "GET /events HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n",
         )
         .unwrap();
         Open {

@@ -1,0 +1,41 @@
+//! Writing down what visitors choose, so that it survives a restart
+//! (CoElektra, IV-A), away from the requests.
+//!
+//! The thread sleeps until there is news. Choices come in bursts, so it lets a
+//! moment pass before it writes, and it writes a last time when the station
+//! ends. What cannot be written stays in memory and is tried again; the status
+//! at `/health` says so meanwhile.
+
+use crate::ends_within;
+use crate::environment::Environment;
+use crate::station::Station;
+use milieu::store::Strategy;
+use milieu::{Context, Milieu};
+use std::time::{Duration, Instant};
+
+/// How long choices are collected before they are written.
+const CALM: Duration = Duration::from_millis(300);
+
+/// How soon a write that failed is tried again.
+const AGAIN: Duration = Duration::from_secs(10);
+
+pub(crate) fn keep(milieu: &Milieu, mut cx: Context<Environment>, station: &Station) {
+    let mut failed = None;
+    loop {
+        let again = failed.as_ref().map(|_: &String| Instant::now() + AGAIN);
+        cx.wait(again);
+        let ends = ends_within(&mut cx, CALM);
+        // A visitor's choice is the visitor's: where another program has
+        // written the same key meanwhile, what was chosen here counts.
+        let written = milieu.persist_with(&["/sw/pi"], Strategy::Ours);
+        let failure = written.err().map(|error| error.to_string());
+        if let Some(failure) = failure.as_ref().filter(|_| failed != failure) {
+            eprintln!("weather-station: choices are not kept: {failure}");
+        }
+        station.kept(failure.clone());
+        failed = failure;
+        if ends {
+            return;
+        }
+    }
+}
