@@ -92,7 +92,7 @@ fn each(targets: &[&String], seconds: u64) -> Result<(u64, Vec<String>)> {
         } else {
             eprintln!(
                 "{target} found something; repeat it with `cargo xtask fuzz {target} --input FILE`, \
-                 the file named above, and keep the file in fuzz/seeds/{target} once it is mended"
+                 the file named above; keep the file in fuzz/seeds/{target} once it is mended"
             );
             failed.push((*target).clone());
         }
@@ -165,7 +165,7 @@ fn one(target: &str, seconds: u64) -> Result<bool> {
     if success {
         eprintln!("  {} inputs", executed(&text).unwrap_or("unknown"));
     } else {
-        eprintln!("{}", tail(&text));
+        eprintln!("{}", failure(&text));
     }
     Ok(success)
 }
@@ -177,11 +177,13 @@ fn executed(log: &str) -> Option<&str> {
         .map(str::trim)
 }
 
-/// The end of a log, from the panic or the report of the sanitizer on.
-fn tail(log: &str) -> String {
+/// What a log says of a failure: the panic or the sanitizer's report without its
+/// frames below, and the file that has the input.
+fn failure(log: &str) -> String {
     let begins = |line: &&str| line.contains("panicked at") || line.contains("ERROR: ");
-    let lines: Vec<&str> = log.lines().skip_while(|line| !begins(line)).collect();
-    lines[..lines.len().min(60)].join("\n")
+    let report = log.lines().skip_while(|line| !begins(line)).take(40);
+    let kept = log.lines().filter(|line| line.contains("unit written to"));
+    report.chain(kept).collect::<Vec<_>>().join("\n")
 }
 
 fn program(target: &str) -> Result<Command> {
@@ -215,11 +217,15 @@ mod tests {
     fn a_log_is_read_for_its_count_and_its_failure() {
         let log = "INFO: Seed\nstat::number_of_executed_units: 56575\n";
         assert_eq!(executed(log), Some("56575"));
-        let log = "INFO: Seed\nthread 'main' panicked at src/a.rs:1:\nleft != right\n";
-        assert_eq!(
-            tail(log),
-            "thread 'main' panicked at src/a.rs:1:\nleft != right"
+        let frames = "    #0 frame\n".repeat(100);
+        let log = format!(
+            "INFO: Seed\nthread 'main' panicked at src/a.rs:1:\nleft != right\n{frames}\
+             artifact_prefix='a/'; Test unit written to a/crash-1\n"
         );
+        let shown = failure(&log);
+        assert!(shown.starts_with("thread 'main' panicked at src/a.rs:1:\nleft != right\n"));
+        assert!(shown.ends_with("written to a/crash-1"), "{shown}");
+        assert!(shown.lines().count() < 50);
     }
 
     #[test]
