@@ -90,6 +90,11 @@ impl Arena {
         self.next = mark.next;
     }
 
+    /// Whether another chunk was begun since a height was taken.
+    pub fn has_grown(&self, mark: Mark) -> bool {
+        self.current != mark.chunk || (mark.next == NOWHERE && self.next != NOWHERE)
+    }
+
     #[cold]
     fn back_to(&mut self, mark: Mark) {
         self.current = mark.chunk;

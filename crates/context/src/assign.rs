@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use milieu_keys::Violation;
+
 use crate::{
     Invalid,
     core::{Core, Pending},
     map::{Column, Datum, Map, Place},
     resolve::Layers,
-    schema::checked,
+    schema::{ValueSpec, checked},
+    sync::lock,
 };
 
 impl Core {
@@ -34,11 +37,13 @@ impl Core {
             text: text.into(),
             origin: None,
         });
-        let cell = checked(spec.kind, &spec.rules, &datum.text).map_err(|violation| Invalid {
+        let invalid = |violation| Invalid {
             name: datum.name.to_string(),
             violation,
             origin: None,
-        })?;
+        };
+        let cell = checked(spec.kind, &spec.rules, &datum.text).map_err(invalid)?;
+        self.check_others(&spec, &datum).map_err(invalid)?;
         let column = Column {
             base: place.base,
             tag: spec.tag,
@@ -48,6 +53,20 @@ impl Core {
         // SAFETY: as the caller vouches.
         unsafe { self.publish_value(environment, place, Some(column)) };
         Ok(())
+    }
+
+    /// Checks the rules of other values that have the same name right now and
+    /// read what is assigned as it is.
+    fn check_others(&self, spec: &ValueSpec, datum: &Datum) -> Result<(), Violation> {
+        let schema = lock(&self.inner.schema);
+        if !schema.meeting {
+            return Ok(());
+        }
+        let mut others = schema.values_of(&datum.name);
+        others.try_for_each(|other| match other.tag == spec.tag {
+            true => checked(other.kind, &other.rules, &datum.text).map(|_| ()),
+            false => Ok(()),
+        })
     }
 
     /// Removes a value of this environment under its name as of now; its

@@ -55,6 +55,16 @@ impl<E: Environment, P: Policy> Deref for Context<E, P> {
     }
 }
 
+impl<E: Environment, P: Policy> std::fmt::Debug for Context<E, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("identity", &self.identity())
+            .field("role", &self.role())
+            .field("layers", &self.layers())
+            .finish_non_exhaustive()
+    }
+}
+
 impl<E: Environment, P: Policy> Context<E, P> {
     pub(crate) fn open(inner: Arc<Inner>, plan: Arc<Plan>, options: ContextOptions) -> Self {
         const {
@@ -200,7 +210,8 @@ impl<E: Environment, P: Policy> Context<E, P> {
         P::SHARED && self.core.wait(deadline.into())
     }
 
-    /// Completes when there is something to synchronize.
+    /// Completes when there is something to synchronize. A context whose policy
+    /// is not shared has no news, and waits for ever.
     #[must_use]
     pub fn changed(&self) -> Changed<'_> {
         Changed::new(&self.core)

@@ -12,7 +12,7 @@
 //! somebody holds [`Held`], publications go to the live view as ever, but the
 //! generation stands still and whoever synchronizes gets the frozen view.
 
-use std::{sync::Arc, task::Waker};
+use std::{collections::BTreeMap, sync::Arc, task::Waker};
 
 use milieu_keys::{KeySet, Name, Origin};
 
@@ -77,7 +77,8 @@ pub struct State {
     pub holder: Option<ThreadId>,
     /// How many threads wait on `news`.
     pub sleepers: u32,
-    pub wakers: Vec<(u64, Waker)>,
+    /// The tasks that wait, by the number of their future.
+    pub wakers: BTreeMap<u64, Waker>,
 }
 
 /// The last changes of keys: generation and hash of the name.
@@ -409,9 +410,7 @@ impl Inner {
         if sleepers {
             self.news.notify_all();
         }
-        for (_, waker) in wakers {
-            waker.wake();
-        }
+        wakers.into_values().for_each(Waker::wake);
     }
 }
 

@@ -243,7 +243,8 @@ impl Core {
     #[cold]
     fn look_up(&mut self, id: Id<'_>) -> Slot {
         let (Id::Static(text) | Id::Dynamic(text)) = id;
-        let slot = self.inner.slot(text);
+        let known = self.plan.slot(text);
+        let slot = known.unwrap_or_else(|| self.inner.slot(text));
         if let Id::Static(id) = id {
             let (address, length) = (id.as_ptr().addr(), id.len());
             let touches = if self.plan.touched(slot).is_some() {

@@ -5,7 +5,7 @@ use std::fmt;
 use milieu_keys::{NameError, Origin, RuleError, Violation};
 
 /// A value that breaks the rule of its key.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Invalid {
     /// The name of the key.
     pub name: String,
@@ -27,7 +27,7 @@ impl fmt::Display for Invalid {
 impl std::error::Error for Invalid {}
 
 /// Why an assignment was refused. Nothing has changed.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum KeyError {
     /// The value breaks a rule of its key.
     Invalid(Invalid),
@@ -53,7 +53,7 @@ impl From<Invalid> for KeyError {
 }
 
 /// Why a layer was not switched. Nothing has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum SwitchError {
     /// The layer would depend on itself by way of contextual values.
     Cycle {
@@ -90,7 +90,7 @@ impl fmt::Display for SwitchError {
 impl std::error::Error for SwitchError {}
 
 /// No environment of the coordinator has a value that depends on this layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UnknownLayer {
     /// The layer.
     pub layer: String,
@@ -113,7 +113,7 @@ impl fmt::Display for UnknownLayer {
 impl std::error::Error for UnknownLayer {}
 
 /// Why an environment cannot be used with a coordinator.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum OpenError {
     /// A pattern of the environment is not a name.
     Pattern {
@@ -167,3 +167,16 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+/// `main` prints the `Debug` of the error that it returns, so that is the text
+/// for people as well.
+macro_rules! debug_as_display {
+    ($($error:ty),*) => {$(
+        impl fmt::Debug for $error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+debug_as_display!(Invalid, KeyError, SwitchError, UnknownLayer, OpenError);

@@ -19,14 +19,9 @@ pub struct Frame {
     locals: u32,
     arena: Mark,
     covered: LayerCell,
-}
-
-impl Frame {
-    /// Has its values evaluated anew when it is left, which also does what the
-    /// short way of leaving leaves out.
-    fn leave_longer(&mut self) {
-        self.epoch = u64::MAX;
-    }
+    /// The short way of leaving is not for it: it covers nothing, or the arena
+    /// began another chunk for it.
+    longer: bool,
 }
 
 /// No layer.
@@ -62,6 +57,7 @@ impl Core {
             locals: self.locals.len() as u32,
             arena: self.arena.mark(),
             covered: LayerCell::INACTIVE,
+            longer: false,
         });
         self.frames.len()
     }
@@ -174,6 +170,7 @@ impl Core {
                 locals: self.locals.len() as u32,
                 arena,
                 covered: *place,
+                longer: false,
             });
             *place = cell;
             self.frames.set_len(self.frames.len() + 1);
@@ -190,15 +187,14 @@ impl Core {
         inherited: bool,
     ) -> usize {
         let slot = self.slot(Id::Static(id));
-        let grown = !self.arena.has_room(text.len());
-        let before = self.arena.mark();
+        let arena = self.arena.mark();
         self.arena.make_room(text.len());
         self.frames.reserve(1);
         // SAFETY: `slot`, `make_room` and `reserve` made the room.
         unsafe { self.push_text(slot, text, inherited) };
-        if let Some(frame) = self.frames.last_mut().filter(|_| grown) {
-            frame.arena = before;
-            frame.leave_longer();
+        if let Some(frame) = self.frames.last_mut() {
+            frame.longer = self.arena.has_grown(arena);
+            frame.arena = arena;
         }
         if self.complex {
             // SAFETY: the caller vouches for `environment`.
@@ -229,9 +225,8 @@ impl Core {
         fill(&mut filling);
         filling.complete = true;
         drop(filling);
-        if let Some(frame) = self.frames.last_mut().filter(|frame| frame.slot == NONE) {
-            // It covers nothing, so the short way of leaving is not for it.
-            frame.leave_longer();
+        if let Some(frame) = self.frames.last_mut() {
+            frame.longer = frame.slot == NONE || self.arena.has_grown(frame.arena);
         }
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.entered(environment) };
@@ -294,6 +289,7 @@ impl Core {
             // SAFETY: guards have depths from 1 on, and this one is the last frame's.
             let frame = unsafe { self.frames.get_unchecked(depth - 1) };
             let touched_nothing = frame.epoch == self.epoch
+                && !frame.longer
                 && frame.undo as usize == self.undo.len()
                 && frame.saved as usize == self.saved.len();
             if touched_nothing {

@@ -1,5 +1,7 @@
 //! Holding the key set still, to write it down.
 
+use std::marker::PhantomData;
+
 use milieu_keys::Origin;
 
 use crate::{
@@ -28,8 +30,8 @@ pub struct Entry<'a> {
 pub struct Held {
     coordinator: Coordinator,
     root: Map,
-    /// The lock counts by thread.
-    _thread: std::marker::PhantomData<*const ()>,
+    /// The lock counts by thread, as a mutex's guard does.
+    _thread: PhantomData<std::sync::MutexGuard<'static, ()>>,
 }
 
 impl Coordinator {
@@ -76,7 +78,7 @@ impl Coordinator {
             return Held {
                 coordinator: self.clone(),
                 root,
-                _thread: std::marker::PhantomData,
+                _thread: PhantomData,
             };
         }
     }

@@ -59,7 +59,7 @@ pub struct Map {
 }
 
 /// A name in the form that the map looks up: parent and last level.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Place {
     pub parent: Hash,
     pub base: Hash,

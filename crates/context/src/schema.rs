@@ -119,6 +119,8 @@ pub struct Plan {
     touched: Box<[Option<Box<Touched>>]>,
     /// Everything, for a refresh.
     pub all: Touched,
+    /// The layers that touch something, by their identifiers.
+    layers: Box<[(Arc<str>, Slot)]>,
 }
 
 impl Plan {
@@ -128,7 +130,15 @@ impl Plan {
         self.touched.get(slot as usize)?.as_deref()
     }
 
-    fn new(values: Vec<Planned>) -> Plan {
+    /// The number of a layer that touches something here. Takes no lock.
+    pub fn slot(&self, id: &str) -> Option<Slot> {
+        self.layers
+            .iter()
+            .find(|(known, _)| **known == *id)
+            .map(|(_, slot)| *slot)
+    }
+
+    fn new(values: Vec<Planned>, id: impl Fn(Slot) -> Arc<str>) -> Plan {
         let slots = values.iter().flat_map(|v| v.spec.slots.iter().copied());
         let count = slots.max().map_or(0, |slot| slot as usize + 1);
         let touched_by = |slot: Option<Slot>| {
@@ -140,12 +150,15 @@ impl Plan {
             group(&values, &of)
         };
         #[allow(clippy::cast_possible_truncation)]
-        let touched = (0..count)
+        let touched: Box<[_]> = (0..count)
             .map(|slot| touched_by(Some(slot as Slot)))
             .map(|touched| (!touched.is_empty()).then(|| Box::new(touched)))
             .collect();
         let all = touched_by(None);
+        let slots = (0..).zip(&touched).filter(|(_, touched)| touched.is_some());
+        let layers = slots.map(|(slot, _)| (id(slot), slot)).collect();
         Plan {
+            layers,
             touched,
             all,
             values: values.into(),
@@ -186,6 +199,8 @@ pub struct Schema {
     values: HashMap<&'static str, Arc<ValueSpec>>,
     enums: Vec<Vec<String>>,
     plans: HashMap<TypeId, Arc<Plan>>,
+    /// Whether two patterns can name one key, which then has both their rules.
+    pub meeting: bool,
 }
 
 impl Schema {
@@ -273,6 +288,12 @@ impl Schema {
 
     /// Remembers an environment.
     pub fn remember<E: Environment>(&mut self, specs: Vec<Arc<ValueSpec>>) -> Arc<Plan> {
+        for (i, spec) in specs.iter().enumerate() {
+            let others = self.values.values().chain(&specs[..i]);
+            let mut others = others.filter(|other| !Arc::ptr_eq(other, spec));
+            self.meeting |= others.any(|other| other.pattern.unifies(&spec.pattern));
+        }
+        let ids = self.ids.clone();
         let planned = E::VALUES.iter().zip(specs).map(|(descriptor, spec)| {
             self.values
                 .entry(descriptor.pattern)
@@ -283,7 +304,9 @@ impl Schema {
                 kind: descriptor.kind,
             }
         });
-        let plan = Arc::new(Plan::new(planned.collect()));
+        let plan = Arc::new(Plan::new(planned.collect(), |slot| {
+            ids[slot as usize].clone()
+        }));
         self.plans.insert(TypeId::of::<E>(), plan.clone());
         plan
     }

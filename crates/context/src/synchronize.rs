@@ -1,11 +1,14 @@
 //! Synchronization points (CoElektra, III-D) and switches that everybody sees.
 
+use std::collections::HashSet;
+
 use crate::{
     SwitchError,
     actions::{self, Transition},
     coordinator::Published,
     core::{Core, Pending},
     layer::{Binding, Global, Id},
+    map::Place,
     resolve::Slot,
 };
 
@@ -227,9 +230,33 @@ impl Core {
     /// context has seen is no news to it.
     pub fn published(&mut self, published: Published, pending: impl FnOnce() -> Pending) {
         if published.pending {
-            self.pending.push((published.generation, pending()));
+            self.remember(published.generation, pending());
         } else if published.generation == self.seen + 1 {
             self.seen = published.generation;
+        }
+    }
+
+    /// Keeps an own publication until everybody sees it. Of several for one
+    /// layer or key the last counts, so that a long hold costs no more memory
+    /// than there are layers and keys.
+    fn remember(&mut self, generation: u64, pending: Pending) {
+        if !self.shared {
+            // It never synchronizes, so nothing ever covers its own changes.
+            return;
+        }
+        self.pending.push((generation, pending));
+        let count = self.pending.len();
+        if count >= 64 && count.is_power_of_two() {
+            let mut known = HashSet::new();
+            let mut last = |pending: &Pending| match pending {
+                Pending::Switch(slot, _) => known.insert((Some(*slot), Place::default())),
+                Pending::Key(place, _) => known.insert((None, *place)),
+            };
+            let mut kept = std::mem::take(&mut self.pending);
+            kept.reverse();
+            kept.retain(|(_, pending)| last(pending));
+            kept.reverse();
+            self.pending = kept;
         }
     }
 

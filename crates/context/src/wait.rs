@@ -65,27 +65,27 @@ impl Future for Changed<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<()> {
+        if !self.core.shared {
+            return Poll::Pending;
+        }
         let waker = task.waker().clone();
         let mut state = self.core.inner.state();
         // Under the lock that publications take, none can slip in between.
         if self.core.has_news() {
             return Poll::Ready(());
         }
-        let number = self.number;
-        match state.wakers.iter_mut().find(|(other, _)| *other == number) {
-            Some((_, known)) => *known = waker,
-            None => state.wakers.push((number, waker)),
-        }
+        let old = state.wakers.insert(self.number, waker);
+        // A waker is user code: with the last one of a task, the task is dropped.
+        drop(state);
+        drop(old);
         Poll::Pending
     }
 }
 
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
-        let number = self.number;
         let mut state = self.core.inner.state();
-        let mine = state.wakers.iter().position(|(other, _)| *other == number);
-        let waker = mine.map(|at| state.wakers.swap_remove(at));
+        let waker = state.wakers.remove(&self.number);
         drop(state);
         drop(waker);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use milieu_context::{Invalid, KeyError, OpenError, SwitchError};
+use milieu_context::{Invalid, KeyError, OpenError, SwitchError, UnknownLayer};
 use milieu_keys::{NameError, OptionError, options::DeclarationError};
 use milieu_store::StoreError;
 
@@ -26,6 +26,8 @@ pub enum Error {
     Missing(Vec<Missing>),
     /// A layer was not switched.
     Switch(SwitchError),
+    /// A layer that somebody named is not known.
+    Layer(UnknownLayer),
     /// A value was refused.
     Invalid(Box<Invalid>),
     /// A key was refused.
@@ -51,6 +53,7 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Error::Switch(error) => error.fmt(f),
+            Error::Layer(error) => error.fmt(f),
             Error::Invalid(error) => error.fmt(f),
             Error::Key(error) => error.fmt(f),
             Error::Name(error) => error.fmt(f),
@@ -87,6 +90,7 @@ from! {
     Rules(DeclarationError),
     Open(OpenError),
     Switch(SwitchError),
+    Layer(UnknownLayer),
     Invalid(Invalid),
     Key(KeyError),
     Name(NameError),

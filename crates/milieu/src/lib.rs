@@ -65,9 +65,9 @@ pub use milieu_store as store;
 pub use milieu_context::Environment;
 #[doc(inline)]
 pub use milieu_context::{
-    Activation, Captured, Context, ContextOptions, Coordinator, Entered, Held, Layer, NoContext,
-    Part, Policy, ReadOnly, Registration, Scope, SingleThread, Text, ThreadLayer, Threads,
-    Writable, each, value, without,
+    Activation, Captured, Context, ContextOptions, Coordinator, Entered, Held, Layer, Named,
+    NoContext, Part, Policy, ReadOnly, Registration, Scope, SingleThread, Text, ThreadLayer,
+    Threads, Writable, each, value, without,
 };
 pub use milieu_macros::{Choice, Environment, environment, layer};
 
