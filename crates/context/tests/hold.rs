@@ -2,7 +2,15 @@
 
 mod support;
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
 
 use milieu_context::{Context, Coordinator};
 use support::*;
@@ -122,4 +130,71 @@ fn keys_come_in_the_order_of_their_names_with_who_said_so() {
     let names: Vec<&str> = held.entries().iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["/algorithm/yes/accuracy", "/algorithm-x", "/plain"]);
     assert_eq!(held.assigned().len(), 3);
+}
+
+#[test]
+fn a_switch_counts_though_those_that_it_follows_are_not_seen_yet() {
+    let (coordinator, mut cx, mut peer) = open();
+    let ran = Arc::new(Mutex::new(String::new()));
+    let (on, off) = (ran.clone(), ran.clone());
+    let _registrations = [
+        coordinator.on_activation::<BatteryLow>(move |_| on.lock().unwrap().push('+')),
+        coordinator.on_deactivation::<BatteryLow>(move |_| off.lock().unwrap().push('-')),
+    ];
+    let held = coordinator.require_lock();
+    cx.activate(BatteryLow("yes")).unwrap();
+    peer.activate(BatteryLow("yes")).unwrap();
+    assert_eq!(*ran.lock().unwrap(), "+", "it was active already");
+    let mut third = coordinator.context::<Environment>().unwrap();
+    third.deactivate::<BatteryLow>().unwrap();
+    assert_eq!(*ran.lock().unwrap(), "+-");
+    assert_eq!((cx.accuracy, peer.accuracy, third.accuracy), (3, 3, 10));
+    drop(held);
+    for cx in [&mut cx, &mut peer, &mut third] {
+        cx.sync();
+        assert_eq!((cx.accuracy, cx.layers().len()), (10, 0));
+    }
+    assert_eq!(*ran.lock().unwrap(), "+-");
+}
+
+#[test]
+fn others_read_enter_and_serve_during_a_long_hold() {
+    let (coordinator, mut cx, _) = open();
+    let requests = if cfg!(miri) { 3 } else { 500 };
+    cx.set::<at::plain>(-1).unwrap();
+    let served = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let held = coordinator.require_lock();
+        let keys = || -> Vec<(String, String)> {
+            let entries = held.entries().into_iter();
+            entries.map(|e| (e.name.into(), e.text.into())).collect()
+        };
+        let before = keys();
+        for _ in 0..2 {
+            let mut cx = coordinator.context::<Environment>().unwrap();
+            let served = &served;
+            scope.spawn(move || {
+                for request in 0..requests {
+                    cx.sync();
+                    cx.with(BatteryLow("yes"), |cx| {
+                        assert_eq!(cx.accuracy, 3);
+                        cx.set::<at::plain>(request).unwrap();
+                        assert_eq!(cx.plain, request);
+                    });
+                    cx.activate(Session("anna")).unwrap();
+                    cx.deactivate::<Session>().unwrap();
+                    served.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        // It is held until all is served, as by somebody with a slow disk.
+        while served.load(Ordering::SeqCst) < 2 * usize::try_from(requests).unwrap() {
+            thread::yield_now();
+        }
+        assert_eq!(keys(), before);
+        cx.sync();
+        assert_eq!(cx.plain, -1);
+    });
+    cx.sync();
+    assert_eq!(cx.plain, requests - 1);
 }

@@ -1,12 +1,14 @@
-//! What sessions and publications cost in memory, counted by the allocator.
+//! What sessions, contexts and publications cost in memory, counted by the
+//! allocator.
 
+#[path = "support/allocations.rs"]
+mod allocations;
 mod support;
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    sync::atomic::{AtomicIsize, Ordering},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use allocations::{in_use, peak_since};
+use milieu_context::{Context, Coordinator};
 use support::*;
 
 environment! { mod env;
@@ -16,93 +18,194 @@ environment! { mod env;
 }
 use env::{Environment, at};
 
-/// Counts the bytes that are allocated.
-struct Counting;
-static BYTES: AtomicIsize = AtomicIsize::new(0);
+type Cx = Context<Environment>;
 
-// SAFETY: it is the system's allocator; counting changes nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller vouches.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size() as isize, Ordering::Relaxed);
-        // SAFETY: as the caller vouches.
-        unsafe { System.dealloc(place, layout) }
-    }
+/// There is one counter, so there is one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+const SESSIONS: usize = if cfg!(miri) { 20 } else { 100_000 };
 
-fn bytes() -> isize {
-    BYTES.load(Ordering::Relaxed)
+/// As long as the identifiers of sessions usually are.
+fn session(number: usize) -> String {
+    format!("{number:032x}")
 }
 
-/// One test, since the counter is one: sessions cost what they assign, give it
-/// back, and publications beside a sleeping context cost nothing lasting.
-#[test]
-fn memory_is_what_is_assigned() {
-    let sessions: u32 = if cfg!(miri) { 20 } else { 100_000 };
+fn open() -> (Coordinator, Cx) {
     let coordinator = coordinator(&[]);
-    let mut cx = coordinator.context::<Environment>().unwrap();
-    let name = |i: u32| format!("{i:032x}");
-    cx.with(Session(&name(0)), |_| ());
-    let empty = bytes();
+    let mut cx: Cx = coordinator.context().unwrap();
+    cx.with(Session(&session(0)), |_| ());
+    (coordinator, cx)
+}
 
-    for i in 0..sessions {
-        cx.with(Session(&name(i)), |cx| assert_eq!(cx.language, "en"));
-    }
-    assert!(
-        bytes() - empty < 4096,
-        "entering alone costs nothing lasting"
-    );
-
-    for i in 0..sessions {
-        cx.with(Session(&name(i)), |cx| {
-            cx.set::<at::language>("de").unwrap()
+fn assign(cx: &mut Cx, sessions: impl Iterator<Item = usize>) {
+    for number in sessions {
+        cx.with(Session(&session(number)), |cx| {
+            cx.set::<at::language>("de").unwrap();
         });
     }
-    let each = (bytes() - empty) / sessions as isize;
-    println!("{each} bytes a session with one assigned value");
-    assert!(each < 400, "{each} bytes a session");
+}
 
-    // Nine in ten sessions are forgotten, and their memory with them.
-    for i in (0..sessions).filter(|i| i % 10 != 0) {
-        cx.forget(Session(&name(i)));
+/// Bytes more than there were; none where there are fewer.
+fn more_than(before: usize) -> usize {
+    in_use().saturating_sub(before)
+}
+
+#[test]
+fn sessions_cost_what_they_assign_and_give_it_back() {
+    let _alone = alone();
+    let (_coordinator, mut cx) = open();
+    let empty = in_use();
+    for number in 0..SESSIONS {
+        cx.with(Session(&session(number)), |cx| {
+            assert_eq!(cx.language, "en")
+        });
     }
-    let left = bytes() - empty;
-    println!("{left} bytes left of {}", each * sessions as isize);
-    assert!(left < each * sessions as isize / 4);
-    cx.with(Session(&name(10)), |cx| assert_eq!(cx.language, "de"));
-    cx.with(Session(&name(11)), |cx| assert_eq!(cx.language, "en"));
+    assert!(more_than(empty) < 4096, "entering costs nothing lasting");
 
-    // A context that sleeps holds one snapshot, however much is published.
-    let mut sleeper = coordinator.context::<Environment>().unwrap();
-    let before = bytes();
-    let publications: u32 = if cfg!(miri) {
-        50
-    } else if cfg!(debug_assertions) {
-        200_000
-    } else {
-        10_000_000
+    assign(&mut cx, 0..SESSIONS);
+    let full = more_than(empty);
+    println!("{} bytes a session with one value", full / SESSIONS);
+    assert!(full / SESSIONS < 400);
+
+    // Nine in ten are forgotten, and their memory with them.
+    for number in (0..SESSIONS).filter(|number| number % 10 != 0) {
+        cx.forget(Session(&session(number)));
+    }
+    println!("{} bytes left of {full}, for a tenth", more_than(empty));
+    assert!(more_than(empty) < full / 4);
+    cx.with(Session(&session(10)), |cx| assert_eq!(cx.language, "de"));
+    cx.with(Session(&session(11)), |cx| assert_eq!(cx.language, "en"));
+
+    for number in (0..SESSIONS).step_by(10) {
+        cx.forget(Session(&session(number)));
+    }
+    println!("{} bytes left in the end", more_than(empty));
+    assert!(more_than(empty) < 4096);
+}
+
+#[test]
+fn a_context_costs_the_same_whatever_there_is() {
+    let _alone = alone();
+    let (_coordinator, mut cx) = open();
+    let each = |cx: &Cx| {
+        let before = in_use();
+        let forks: Vec<Cx> = (0..64).map(|_| cx.fork()).collect();
+        more_than(before) / forks.len()
     };
-    for i in 0..publications {
-        if i % 2 == 0 {
-            cx.activate(A("1")).unwrap();
-        } else {
-            cx.deactivate::<A>().unwrap();
-        }
-        if i % 16 == 0 {
-            cx.set::<at::plain>(i.into()).unwrap();
+    let empty = each(&cx);
+    assign(&mut cx, 0..SESSIONS / 10);
+    let full = each(&cx);
+    println!(
+        "{full} bytes a context, of which {} itself",
+        size_of::<Cx>()
+    );
+    assert_eq!(full, empty);
+    assert!(full < 8192);
+}
+
+#[test]
+fn what_is_dropped_is_given_back() {
+    let _alone = alone();
+    let (coordinator, mut cx) = open();
+    let mut cx = cx.enter((Session("anna"), Tenant("acme")));
+    let rounds = if cfg!(miri) { 3 } else { 1000 };
+    let mut round = || {
+        let captured = cx.capture();
+        let mut fork = cx.fork();
+        let mut fork = fork.enter(captured);
+        fork.activate(A("1")).unwrap();
+        fork.set::<at::plain>(1).unwrap();
+        fork.deactivate::<A>().unwrap();
+        drop(coordinator.on_activation::<A>(|_| ()));
+        drop(coordinator.require_lock());
+        cx.sync();
+    };
+    round();
+    let before = in_use();
+    (0..rounds).for_each(|_| round());
+    assert!(more_than(before) < 1024, "{} bytes more", more_than(before));
+}
+
+#[test]
+fn a_context_that_sleeps_holds_one_snapshot_and_wakes_up_right() {
+    let _alone = alone();
+    let (coordinator, mut cx) = open();
+    let mut sleeper: Cx = coordinator.context().unwrap();
+    let publications = match (cfg!(miri), cfg!(debug_assertions)) {
+        (true, _) => 100,
+        (_, true) => 200_000,
+        _ => 10_000_000,
+    };
+    let before = in_use();
+    peak_since();
+    for number in 0..publications {
+        match number % 16 {
+            0 => cx.set::<at::plain>(number).unwrap(),
+            n if n % 2 == 0 => cx.deactivate::<A>().unwrap(),
+            _ => cx.activate(A(one_or_two(number))).unwrap(),
         }
     }
-    let grown = bytes() - before;
-    println!("{grown} bytes after {publications} publications");
-    assert!(grown < 64 * 1024, "{grown} bytes");
+    let peak = peak_since().saturating_sub(before);
+    println!("{peak} bytes at most during {publications} publications");
+    assert!(peak < 64 * 1024);
+    assert_eq!((sleeper.plain, sleeper.layers().len()), (0, 0));
     sleeper.sync();
-    assert_eq!(sleeper.plain, cx.plain);
-    assert_eq!(sleeper.layers(), cx.layers());
+    assert_eq!(sleeper.plain, (publications - 1) / 16 * 16);
+    assert_eq!((sleeper.plain, sleeper.layers()), (cx.plain, cx.layers()));
+    assert!(!sleeper.has_news());
+}
+
+/// The value of a layer that is another one now and then.
+fn one_or_two(number: i64) -> &'static str {
+    if number % 3 == 0 { "2" } else { "1" }
+}
+
+#[test]
+fn a_long_hold_costs_what_differs_in_the_end() {
+    let _alone = alone();
+    let (coordinator, mut cx) = open();
+    let mut other: Cx = coordinator.context().unwrap();
+    cx.set::<at::plain>(0).unwrap();
+    other.sync();
+    let publications = if cfg!(miri) { 200 } else { 100_000 };
+    let before = in_use();
+    let held = coordinator.require_lock();
+    for number in 1..=publications {
+        cx.set::<at::plain>(number).unwrap();
+        cx.activate(A(one_or_two(number))).unwrap();
+        other.deactivate::<A>().unwrap();
+    }
+    println!("{} bytes more during a hold", more_than(before));
+    assert!(more_than(before) < 64 * 1024);
+    drop(held);
+    for cx in [&mut cx, &mut other] {
+        cx.sync();
+        assert_eq!((cx.plain, cx.layers().len()), (publications, 0));
+    }
+    assert!(more_than(before) < 64 * 1024);
+}
+
+#[test]
+fn a_snapshot_is_given_back_when_its_last_reader_has_moved_on() {
+    let _alone = alone();
+    let (coordinator, mut cx) = open();
+    let empty = in_use();
+    assign(&mut cx, 0..SESSIONS / 10);
+    let full = more_than(empty);
+    let mut sleeper: Cx = coordinator.context().unwrap();
+    for number in 0..SESSIONS / 10 {
+        cx.forget(Session(&session(number)));
+    }
+    assert!(more_than(empty) > full / 2, "the sleeper still reads it");
+    sleeper.with(Session(&session(1)), |cx| assert_eq!(cx.language, "de"));
+    sleeper.sync();
+    assert!(
+        more_than(empty) < full / 8 + 8192,
+        "{} of {full}",
+        more_than(empty)
+    );
+    sleeper.with(Session(&session(1)), |cx| assert_eq!(cx.language, "en"));
 }

@@ -194,3 +194,40 @@ fn switching_without_a_pause_starves_nobody() {
         stop.store(true, Ordering::Relaxed);
     });
 }
+
+#[test]
+fn whoever_switches_a_layer_learns_of_all_others() {
+    let coordinator = coordinator(&[("/algorithm/yes/accuracy", "3")]);
+    let mut first = coordinator.context::<Environment>().unwrap();
+    let mut second = coordinator.context::<Environment>().unwrap();
+    first.activate(BatteryLow("yes")).unwrap();
+    first.set::<at::plain>(1).unwrap();
+    assert_eq!((second.accuracy, second.plain), (10, 0));
+    second.activate(Session("anna")).unwrap();
+    assert_eq!((second.accuracy, second.plain), (3, 1));
+    // Also where the switch itself is none.
+    first.deactivate::<BatteryLow>().unwrap();
+    second.deactivate::<BatteryLow>().unwrap();
+    assert_eq!(second.accuracy, 10);
+}
+
+#[test]
+fn one_publication_wakes_all_who_sleep() {
+    let threads = if cfg!(miri) { 3 } else { 64 };
+    let coordinator = coordinator(&[]);
+    let (tell, told) = mpsc::channel();
+    for _ in 0..threads {
+        let mut sleeper = coordinator.context::<Environment>().unwrap();
+        let tell = tell.clone();
+        thread::spawn(move || {
+            let awake = sleeper.wait(Instant::now() + Duration::from_secs(60));
+            sleeper.sync();
+            tell.send((awake, sleeper.plain)).unwrap();
+        });
+    }
+    let mut cx = coordinator.context::<Environment>().unwrap();
+    cx.set::<at::plain>(1).unwrap();
+    for _ in 0..threads {
+        assert_eq!(told.recv().unwrap(), (true, 1));
+    }
+}
