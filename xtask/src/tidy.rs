@@ -14,6 +14,7 @@ mod modules;
 mod symbols;
 mod text;
 mod unfinished;
+mod unsafe_code;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -95,6 +96,11 @@ const RULES: &[Rule] = &[
         name: "symbols",
         asks: "only `capi` and `preload` export C symbols",
         check: symbols::check,
+    },
+    Rule {
+        name: "unsafe",
+        asks: "unsafe code of libraries stands where it is tested as such, and nowhere else",
+        check: unsafe_code::check,
     },
     Rule {
         name: "paths",
