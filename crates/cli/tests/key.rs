@@ -632,3 +632,32 @@ fn completion_scripts_know_the_verbs() {
         "{script}"
     );
 }
+
+#[test]
+fn elements_of_an_array_keep_its_rules_and_its_size() {
+    let home = Home::new("arrays");
+    let specification = "[/hosts/#]\narray/min=1\narray/max=3\ncheck/length=1-5\n";
+    fs::write(home.0.join("s.ini"), specification).unwrap();
+    let with = |verb: &str, rest: &[&str]| {
+        let arguments = [&[verb, "--file", "c.ini", "--spec", "s.ini"], rest].concat();
+        home.run(&arguments)
+    };
+    for (element, value) in [("/hosts/#0", "a"), ("/hosts/#1", "b"), ("/hosts/#2", "c")] {
+        assert_eq!(with("set", &[element, value]).code, Some(0));
+    }
+    let many = with("set", &["/hosts/#3", "d"]);
+    assert_eq!(many.code, Some(3));
+    assert!(
+        many.err.contains("one too many for an array of at most 3"),
+        "{}",
+        many.err
+    );
+    assert!(many.err.contains("s.ini:3:1"), "{}", many.err);
+    assert_eq!(with("set", &["/hosts/#1", "toolong"]).code, Some(3));
+    assert_eq!(with("rm", &["/hosts/#2"]).code, Some(0));
+    assert_eq!(with("rm", &["/hosts/#1"]).code, Some(0));
+    let few = with("rm", &["/hosts/#0"]);
+    assert_eq!(few.code, Some(3));
+    assert!(few.err.contains("the array needs 1 or more"), "{}", few.err);
+    assert_eq!(home.ok(&["ls", "--file", "c.ini"]), "/hosts/#0\n");
+}

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, mem::MaybeUninit, ops::Deref, sync::Arc, time::Instant};
 
-use milieu_keys::Origin;
+use milieu_keys::{NameError, Origin, Pattern};
 
 use crate::{
     Assign, Changed, Coordinator, Entered, Environment, Field, Invalid, Layer, LayerSet, Part,
@@ -11,6 +11,7 @@ use crate::{
     core::Core,
     entered::Captured,
     layer::{Binding, Id, LayerCell, Switch, without},
+    map::Place,
     resolve::Layers,
     schema::Plan,
 };
@@ -287,16 +288,34 @@ impl<E: Environment, P: Policy> Context<E, P> {
             .is_none()
     }
 
+    /// The elements of an array, as texts, up to the first index that has
+    /// none. Arrays are no fields of an environment; their name, such as
+    /// `/sw/%session%/hosts/#`, may have placeholders all the same.
+    ///
+    /// # Errors
+    ///
+    /// Fails where `array` is not a name.
+    pub fn elements(&self, array: &str) -> Result<Vec<&str>, NameError> {
+        let pattern = Pattern::parse(array.strip_suffix("/#").unwrap_or(array))?;
+        let name = pattern.resolve(|id| self.core.layer_text(id));
+        let element = |index| {
+            let level = milieu_keys::rules::array_level(index);
+            let column = self.core.root.get(Place::of(&format!("{name}/{level}")))?;
+            Some(&*column.datum.text)
+        };
+        Ok((0..).map_while(element).collect())
+    }
+
     /// The value of a layer that is active here, as its author gave it.
     #[must_use]
     pub fn layer<L: Layer>(&self) -> Option<String> {
-        self.core.layer(L::ID)
+        self.core.layer_text(L::ID).map(str::to_owned)
     }
 
     /// As [`layer`](Context::layer), by the layer's identifier.
     #[must_use]
     pub fn layer_named(&self, id: &str) -> Option<String> {
-        self.core.layer(id)
+        self.core.layer_text(id).map(str::to_owned)
     }
 
     /// Every layer that is active here, with its value.

@@ -644,10 +644,10 @@ impl Core {
     }
 
     /// The value of an active layer, as its author gave it.
-    pub fn layer(&self, id: &str) -> Option<String> {
+    pub fn layer_text(&self, id: &str) -> Option<&str> {
         let slot = lock(&self.inner.schema).known_slot(id)?;
         let text = self.layers.get(slot as usize)?.raw();
-        (!text.is_empty()).then(|| text.to_owned())
+        (!text.is_empty()).then_some(text)
     }
 
     /// Every active layer with its value.

@@ -512,3 +512,20 @@ fn an_unknown_layer_from_outside_is_an_error_that_names_the_nearest() {
     let error = coordinator.layer("xyz", "").err().unwrap().to_string();
     assert!(error.contains("battery_low, c, language"), "{error}");
 }
+
+#[test]
+fn the_elements_of_an_array_are_read_in_order() {
+    let mut keys: Vec<(String, String)> = (0..12)
+        .map(|i| (milieu_keys::rules::array_level(i), i.to_string()))
+        .map(|(level, text)| (format!("/sw/anna/hosts/{level}"), text))
+        .collect();
+    keys.push(("/sw/%/hosts/#0".into(), "localhost".into()));
+    let keys: Vec<(&str, &str)> = keys.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let mut cx = coordinator(&keys).context::<Environment>().unwrap();
+    assert_eq!(cx.elements("/sw/%session%/hosts/#").unwrap(), ["localhost"]);
+    let cx = cx.enter(Session("anna"));
+    let elements = cx.elements("/sw/%session%/hosts/#").unwrap();
+    assert_eq!((elements.len(), elements[11]), (12, "11"));
+    assert!(cx.elements("hosts").is_err());
+    assert!(cx.elements("/nothing/#").unwrap().is_empty());
+}

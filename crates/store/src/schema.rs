@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use milieu_diagnostics::{Diagnostic, Source, Span};
-use milieu_keys::rules::{FileKind, FileSystem, nearest};
+use milieu_keys::rules::{FileKind, FileSystem, array_index, nearest};
 use milieu_keys::{
     Key, KeySpec, Name, Namespace, Origin, Pattern, Rules, SourceOf, Specification, Violation,
 };
@@ -96,16 +96,36 @@ impl Schema {
     }
 
     fn entry(&self, name: &str) -> Option<&(KeySpec, Rules)> {
-        let matching = self
-            .inner
-            .keys
-            .iter()
-            .filter(|(key, _)| key.pattern.matches(name));
-        matching.min_by_key(|(key, _)| key.pattern.layers().len())
+        let declared = |name: &str| {
+            let matching = self
+                .inner
+                .keys
+                .iter()
+                .filter(|(key, _)| key.pattern.matches(name));
+            matching.min_by_key(|(key, _)| key.pattern.layers().len())
+        };
+        declared(name).or_else(|| {
+            // An element, `/hosts/#2`, is declared by its array, `/hosts/#`.
+            let (array, _) = element(name)?;
+            declared(&format!("{array}/#"))
+        })
     }
 
     fn violation(&self, name: &str, value: &str) -> Option<(&KeySpec, Violation)> {
         let (key, rules) = self.entry(name)?;
+        if let (Some((_, index)), (_, Some(most))) = (element(name), rules.array()) {
+            if index >= most as usize {
+                let violation = Violation {
+                    rule: format!("array/max={most}"),
+                    value: name.into(),
+                    message: format!(
+                        "is one too many for an array of at most {most}; change an element that \
+                         is there, or raise `array/max`"
+                    ),
+                };
+                return Some((key, violation));
+            }
+        }
         let checked = match &self.files {
             Some(files) => rules.check_with(value, &**files),
             None => rules.check(value),
@@ -113,12 +133,32 @@ impl Schema {
         checked.err().map(|violation| (key, violation))
     }
 
+    /// Why an element of an array cannot be removed.
+    fn needed(&self, name: &str) -> Option<Diagnostic> {
+        let (_, index) = element(name)?;
+        let (key, rules) = self.entry(name)?;
+        let least = rules.array().0.filter(|least| index < *least as usize)?;
+        let shown = ini::encode_name(name);
+        let message = format!("`{shown}` cannot be removed: the array needs {least} or more");
+        let rule = key
+            .metadata
+            .iter()
+            .position(|(word, _)| word == "array/min");
+        let span = rule
+            .and_then(|at| key.spans.get(at))
+            .map_or(key.span, |spans| spans.key);
+        let diagnostic = Diagnostic::error(message).label(span, "by this rule");
+        Some(diagnostic.help("remove elements from the end of the array, or lower `array/min`"))
+    }
+
     /// Whether a commit may write these changes.
     pub(crate) fn check_all(&self, changes: &[&Change]) -> Result<(), StoreError> {
         let refused = changes.iter().filter_map(|change| {
-            let value = change.value.as_deref()?;
             let name = change.name.as_str();
             let shown = ini::encode_name(name);
+            let Some(value) = change.value.as_deref() else {
+                return self.needed(name);
+            };
             if self.entry(name).is_none() {
                 let diagnostic =
                     Diagnostic::error(format!("the specification has no key `{shown}`"));
@@ -328,4 +368,10 @@ impl fmt::Debug for Schema {
             .field("files", &files)
             .finish()
     }
+}
+
+/// The array and the index of a name such as `/hosts/#2` or `/hosts/#_10`.
+fn element(name: &str) -> Option<(&str, usize)> {
+    let (array, level) = milieu_keys::split(name);
+    Some((array, array_index(level)?))
 }
