@@ -462,7 +462,13 @@ impl Core {
             return;
         }
         if self.stale {
-            self.order_bound();
+            for slot in self.order_bound() {
+                let before = self.layers[slot as usize];
+                if before.is_active() {
+                    self.layers[slot as usize].clear();
+                    self.note_change(slot, before, changed, record);
+                }
+            }
         }
         for i in 0..self.bound.len() {
             let slot = self.bound[i];
@@ -470,17 +476,11 @@ impl Core {
                 continue;
             };
             let text = self.bound_text(&bound);
-            let cell = &mut self.layers[slot as usize];
-            if cell.raw() == text {
+            let before = self.layers[slot as usize];
+            if before.raw() == text {
                 continue;
             }
-            if !changed.contains(&slot) {
-                changed.push(slot);
-                if record {
-                    // The frame's own layers are saved already.
-                    self.saved.push((slot, *cell));
-                }
-            }
+            self.note_change(slot, before, changed, record);
             let (length, place) = if record {
                 (text.len(), self.arena.push(&text))
             } else {
@@ -545,46 +545,88 @@ impl Core {
         self.stale = true;
     }
 
-    /// Lists the bound layers, dependencies first. Should a local layer and a
-    /// global one together close a cycle, which neither did alone, the one
-    /// that closes it is inactive as long as this lasts.
-    fn order_bound(&mut self) {
-        fn visit(core: &Core, slot: Slot, way: &mut Vec<Slot>, order: &mut Vec<Slot>) {
-            if order.contains(&slot) || way.contains(&slot) {
+    /// Adds a layer to those that have changed. With `record`, the current
+    /// frame saves what it was; its own layers are saved already.
+    fn note_change(
+        &mut self,
+        slot: Slot,
+        before: LayerCell,
+        changed: &mut Vec<Slot>,
+        record: bool,
+    ) {
+        if !changed.contains(&slot) {
+            changed.push(slot);
+            if record {
+                self.saved.push((slot, before));
+            }
+        }
+    }
+
+    /// Lists the bound layers, dependencies first, and returns those that have
+    /// to be inactive: should local layers and global ones together close a
+    /// cycle, which neither did alone, what was entered last yields.
+    fn order_bound(&mut self) -> Vec<Slot> {
+        fn visit(core: &Core, slot: Slot, among: &[Slot], order: &mut Vec<Slot>) {
+            if order.contains(&slot) || !among.contains(&slot) {
                 return;
             }
             let Some(bound) = core.bound_at(slot) else {
                 return;
             };
-            way.push(slot);
             for spec in bound.dependencies() {
                 for &next in &spec.slots {
-                    visit(core, next, way, order);
+                    visit(core, next, among, order);
                 }
             }
-            way.pop();
             order.push(slot);
         }
         self.stale = false;
-        let mut order = Vec::new();
-        #[allow(clippy::cast_possible_truncation)]
-        for slot in 0..self.layers.len() as Slot {
-            visit(self, slot, &mut Vec::new(), &mut order);
+        let bindings = self.bound_bindings();
+        let mut candidates: Vec<Slot> = (0..)
+            .zip(&bindings)
+            .filter_map(|(slot, binding)| binding.is_some().then_some(slot))
+            .collect();
+        candidates.sort_by_key(|slot| match self.layers[*slot as usize].source() {
+            Source::Local(at) => (1, at),
+            Source::Global | Source::Fixed => (0, *slot),
+        });
+        let (mut accepted, mut yielding) = (Vec::new(), Vec::new());
+        for slot in candidates {
+            let Some(Global::Bound(bound)) = &bindings[slot as usize] else {
+                continue;
+            };
+            let among = |other: Slot| bindings.get(other as usize)?.as_ref();
+            let accepted_only = |other: Slot| among(other).filter(|_| accepted.contains(&other));
+            if find_cycle(slot, bound, &accepted_only).is_some() {
+                yielding.push(slot);
+            } else {
+                accepted.push(slot);
+            }
         }
-        order.retain(|&slot| self.cycle(slot, None).is_none());
+        let mut order = Vec::new();
+        for &slot in &accepted {
+            visit(self, slot, &accepted, &mut order);
+        }
         self.bound = order;
         // A covered one comes back when its frame is left.
-        self.complex =
-            !self.bound.is_empty() || self.covered_mut().any(|(_, cell)| cell.is_bound());
+        self.complex = !self.bound.is_empty()
+            || !yielding.is_empty()
+            || self.covered_mut().any(|(_, cell)| cell.is_bound());
+        yielding
+    }
+
+    /// The binding of each layer that is bound, by slot.
+    fn bound_bindings(&self) -> Vec<Option<Global>> {
+        (0..self.layers.len())
+            .map(|slot| Slot::try_from(slot).ok())
+            .map(|slot| Some(Global::Bound(self.bound_at(slot?)?.clone())))
+            .collect()
     }
 
     /// The cycle that a layer closes in this context, with the binding that it
     /// would get or else with the one it has.
     pub fn cycle(&self, slot: Slot, with: Option<&Bound>) -> Option<Vec<Slot>> {
-        let bindings: Vec<Option<Global>> = (0..self.layers.len())
-            .map(|slot| Slot::try_from(slot).ok())
-            .map(|slot| Some(Global::Bound(self.bound_at(slot?)?.clone())))
-            .collect();
+        let bindings = self.bound_bindings();
         let own = bindings.get(slot as usize).and_then(Option::as_ref);
         let bound = match (with, own) {
             (Some(bound), _) => bound,

@@ -249,7 +249,8 @@ impl Core {
         }
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.reevaluate(environment, &mut changed, true) };
-        if self.has_panicked() {
+        // While another panic passes, this one has to wait and the frame stays.
+        if self.has_panicked() && !std::thread::panicking() {
             // SAFETY: as above.
             unsafe { self.leave(environment, self.frames.len()) };
             self.settle();

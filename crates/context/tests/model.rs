@@ -368,12 +368,20 @@ impl World {
         }
     }
 
-    /// A name that some layers make of some value's pattern.
+    /// A name that some layers make of some value's pattern: those of a
+    /// context, whose values it then changes, or any.
     fn some_name(&mut self) -> (String, &'static str) {
         let patterns = Environment::VALUES.iter().map(|value| value.pattern);
         let mut patterns: Vec<&str> = patterns.collect();
-        patterns.extend(["/m/%c%/policy", "/m/size"]);
+        patterns.extend(["/m/%c%/policy", "/m/size"].repeat(4));
         let pattern = self.random.of(&patterns);
+        let number = self.random.below(self.twins.len());
+        let twin = &self.twins[number];
+        let state = twin.replay(&self.log);
+        let view = View::new(&state, twin, Environment::VALUES);
+        if self.random.once_in(2) {
+            return (resolve(pattern, |id| view.layer(id)), pattern);
+        }
         let layers = LAYERS.map(|id| match id {
             "pool" => (id, self.random.of(&["active", ""])),
             "lang" | "hello" | "w1" | "w2" => (id, self.random.of(&TEXTS)),
