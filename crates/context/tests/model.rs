@@ -51,6 +51,9 @@ environment! { mod env;
     port: u16 = "/m/%tenant%/port" { "default" = "80" };
     w1: Text = "/m/%w2%/w1" { "default" = "x" };
     w2: Text = "/m/%w1%/w2" { "default" = "y" };
+    limit: i64 = "/m/limit" {
+        "default" = "3", "override/#0" = "/m/policy", "fallback/#0" = "/m/%b%/limits"
+    };
 }
 use env::{Environment, at};
 
@@ -113,6 +116,7 @@ by_number! {
     0 plain i64; 1 one Text; 2 again Text; 3 alias Text; 4 two i32; 5 twice Text; 6 both i32;
     7 group Text; 8 mixed f64; 9 size i32; 10 lang Text; 11 hello Text; 12 deep Text;
     13 flag bool; 14 port u16; 15 w1 Text; 16 w2 Text;
+    17 limit i64;
 }
 
 struct Pool(&'static str);
@@ -373,7 +377,9 @@ impl World {
     fn some_name(&mut self) -> (String, &'static str) {
         let patterns = Environment::VALUES.iter().map(|value| value.pattern);
         let mut patterns: Vec<&str> = patterns.collect();
-        patterns.extend(["/m/%c%/policy", "/m/size"].repeat(4));
+        // Names that no value has as its own.
+        let others = ["/m/%c%/policy", "/m/size", "/m/policy", "/m/%b%/limits"];
+        patterns.extend(others.repeat(4));
         let pattern = self.random.of(&patterns);
         let number = self.random.below(self.twins.len());
         let twin = &self.twins[number];
@@ -623,7 +629,7 @@ fn assign_by_name(world: &mut World) {
         .position(|v| v.pattern == pattern);
     let text = match descriptor {
         Some(value) => world.some_text(value),
-        None => world.random.of(&["3", "many"]),
+        None => world.random.of(&["3", "4", "5", "many"]),
     };
     world.note(format!("assign {name} = {text:?}"));
     let accepted = descriptor.is_none_or(|value| accepts(&Environment::VALUES[value], text));
