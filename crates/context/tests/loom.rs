@@ -7,11 +7,12 @@
 //!
 //! Bounds. Each model has at most three threads with a context each, two layers
 //! and two values. Explored are all interleavings with at most the number of
-//! preemptions that the model states (a switch to another thread while the
-//! running one could go on; switches of threads that block are free), and at
-//! most `BRANCHES` operations on locks, atomics and condition variables in one
-//! run. What loom does not model: spurious wake-ups, deadlines (`wait` is called
-//! without one), reference counts, and the counters named in `src/sync.rs`.
+//! preemptions that the model states, or with `ANY` number of them; a preemption
+//! is a switch to another thread while the running one could go on, and switches
+//! from threads that block are free. One run has at most `BRANCHES` operations on
+//! locks, atomics and condition variables. What loom does not model: spurious
+//! wake-ups, deadlines (`wait` is called without one), reference counts, and the
+//! counters named in `src/sync.rs`.
 
 #![cfg(loom)]
 
@@ -41,9 +42,12 @@ use env::{Environment, at};
 /// Most operations of one run; the models need a few hundred.
 const BRANCHES: usize = 5_000;
 
+/// For models that are small enough to explore without a bound.
+const ANY: usize = usize::MAX;
+
 fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    builder.preemption_bound = (preemptions != ANY).then_some(preemptions);
     builder.max_branches = BRANCHES;
     builder.check(run);
 }
@@ -103,7 +107,7 @@ fn switches_are_seen_in_their_order() {
 
 #[test]
 fn no_assignment_is_lost_and_all_are_seen_in_order() {
-    model(3, || {
+    model(5, || {
         let (coordinator, [mut one, mut two, mut three]) = open();
         let first = thread::spawn(move || {
             one.set::<at::v>(1).unwrap();
@@ -169,7 +173,7 @@ fn switches_and_assignments_have_one_order() {
 #[test]
 fn contexts_come_and_go_while_others_publish() {
     environment! { mod other; v: i32 = "/v/%a%"; typed: i32 = "/loaded"; }
-    model(4, || {
+    model(5, || {
         let coordinator = coordinator(&[("/loaded", "4")]);
         let mut one: Cx = coordinator.context().unwrap();
         let shared = coordinator.clone();
@@ -199,7 +203,7 @@ fn contexts_come_and_go_while_others_publish() {
 
 #[test]
 fn a_switch_that_several_make_at_once_acts_once() {
-    model(4, || {
+    model(ANY, || {
         let (coordinator, [mut one, mut two]) = open();
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
@@ -219,7 +223,7 @@ fn of_two_halves_of_a_cycle_one_is_refused() {
         one: Text = "/c/%two%/one" { "default" = "x" };
         two: Text = "/c/%one%/two" { "default" = "y" };
     }
-    model(4, || {
+    model(ANY, || {
         let coordinator = Coordinator::new();
         let mut one: Context<cycle::Environment> = coordinator.context().unwrap();
         let mut two: Context<cycle::Environment> = coordinator.context().unwrap();
@@ -243,7 +247,7 @@ fn of_two_halves_of_a_cycle_one_is_refused() {
 
 #[test]
 fn no_wake_up_is_lost() {
-    model(3, || {
+    model(ANY, || {
         let (_coordinator, [mut one, mut two, mut three]) = open();
         let sleeper = |mut cx: Cx| {
             thread::spawn(move || {
@@ -267,7 +271,7 @@ fn no_wake_up_is_lost() {
 
 #[test]
 fn a_wake_up_reaches_every_sleeper() {
-    model(4, || {
+    model(ANY, || {
         let (_coordinator, [one, two, mut three]) = open();
         let sleepers = [one, two].map(|mut cx| {
             thread::spawn(move || {
@@ -338,7 +342,7 @@ fn a_registration_that_is_dropped_has_no_action_running() {
     unsafe impl Sync for Resource {}
     // SAFETY: as above.
     unsafe impl Send for Resource {}
-    model(4, || {
+    model(ANY, || {
         let (coordinator, [mut one, mut two]) = open();
         let resource = Arc::new(Resource(UnsafeCell::new(0)));
         let used = resource.clone();
@@ -363,7 +367,7 @@ fn a_registration_that_is_dropped_has_no_action_running() {
 
 #[test]
 fn a_held_key_set_stands_still_and_then_goes_on_in_order() {
-    model(3, || {
+    model(5, || {
         let (coordinator, [mut one, mut two]) = open();
         let holder = thread::spawn(move || {
             let held = coordinator.require_lock();
@@ -404,7 +408,7 @@ fn a_held_key_set_stands_still_and_then_goes_on_in_order() {
 
 #[test]
 fn what_is_published_during_a_hold_wakes_at_its_end() {
-    model(3, || {
+    model(ANY, || {
         let (coordinator, [mut one, mut two]) = open();
         let sleeper = thread::spawn(move || {
             while !active(&one)[0] {
@@ -426,7 +430,7 @@ fn the_key_set_is_held_by_one_thread_at_a_time() {
     unsafe impl Sync for Inside {}
     // SAFETY: as above.
     unsafe impl Send for Inside {}
-    model(3, || {
+    model(ANY, || {
         let (coordinator, [mut one]) = open();
         let inside = Arc::new(Inside(UnsafeCell::new(0)));
         let threads = [(); 2].map(|()| {
