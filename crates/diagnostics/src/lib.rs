@@ -66,6 +66,16 @@ impl Severity {
     }
 }
 
+impl fmt::Display for Diagnostic {
+    /// The message and the ways out, without the places; [`render`] shows these.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.help.iter().try_for_each(|help| write!(f, "; {help}"))
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

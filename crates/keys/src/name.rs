@@ -49,6 +49,9 @@ impl Name {
         if !text.starts_with('/') {
             return Err(not_absolute(text));
         }
+        if is_plain(text) {
+            return Ok(Name(text.into()));
+        }
         let mut canonical = String::with_capacity(text.len());
         for (at, level) in written_levels(text) {
             canonical_level(level, at, &mut canonical)?;
@@ -107,6 +110,31 @@ impl Name {
         match split(&self.0) {
             ("", _) => Some(Name::root()),
             (parent, _) => Some(Name(parent.into())),
+        }
+    }
+
+    /// The name that `inner` has where its root is mounted here:
+    /// `/language` below `/sw/pi` is `/sw/pi/language`.
+    #[must_use]
+    pub fn mounted(&self, inner: &Name) -> Name {
+        match (self.is_root(), inner.is_root()) {
+            (true, _) => inner.clone(),
+            (_, true) => self.clone(),
+            _ => Name([&*self.0, &*inner.0].concat().into()),
+        }
+    }
+
+    /// The name that this one has below `mount`, if it stands there: the
+    /// reverse of [`mounted`](Name::mounted).
+    #[must_use]
+    pub fn below(&self, mount: &Name) -> Option<Name> {
+        if mount.is_root() {
+            return Some(self.clone());
+        }
+        match self.0.strip_prefix(&*mount.0)? {
+            "" => Some(Name::root()),
+            rest if rest.starts_with('/') => Some(Name(rest.into())),
+            _ => None,
         }
     }
 
@@ -313,8 +341,13 @@ pub fn unescape(level: &str) -> Cow<'_, str> {
     )
 }
 
-/// The levels of a canonical name, escaped as they are written.
-pub(crate) fn levels(name: &str) -> impl Iterator<Item = &str> + Clone {
+/// The levels of a canonical name, escaped as they are written; none for the root.
+///
+/// ```
+/// let levels: Vec<&str> = milieu_keys::name::levels("/a/b\\/c").collect();
+/// assert_eq!(levels, ["a", "b\\/c"]);
+/// ```
+pub fn levels(name: &str) -> impl Iterator<Item = &str> + Clone {
     written_levels(name)
         .map(|(_, level)| level)
         .filter(|level| !level.is_empty())
@@ -390,6 +423,10 @@ pub(crate) fn check_level(level: &str, at: usize) -> Result<(), NameError> {
             "write the name it leads to, or `\\..` for a level that is two dots",
         ));
     }
+    // What follows is about escapes, which few levels have.
+    if !level.contains('\\') {
+        return Ok(());
+    }
     let mut here = at;
     for unit in units(level) {
         let end = here + unit.len();
@@ -413,6 +450,19 @@ pub(crate) fn check_level(level: &str, at: usize) -> Result<(), NameError> {
         here = end;
     }
     Ok(())
+}
+
+/// Whether nothing in a text that starts with a slash can need a change: it has
+/// no escape, no empty level, and none that starts with a dot.
+fn is_plain(text: &str) -> bool {
+    let mut after_slash = false;
+    for &byte in text.as_bytes() {
+        if byte == b'\\' || (after_slash && matches!(byte, b'/' | b'.')) {
+            return false;
+        }
+        after_slash = byte == b'/';
+    }
+    !after_slash || text.len() == 1
 }
 
 /// The trouble with a name that does not start with a slash.

@@ -22,8 +22,12 @@
 
 mod matching;
 mod parse;
+mod reading;
 
-use crate::name::{Name, NameError, escape_part, seal_level, unescape};
+pub(crate) use reading::Reading;
+
+use crate::name::{Name, NameError, escape_part, levels, seal_level, unescape};
+use crate::rules::array_index;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -141,6 +145,46 @@ impl Pattern {
         matching::matches(self, name)
     }
 
+    /// As [`matches`](Self::matches), where a level `#` of this pattern stands
+    /// for any element of an array: `/hosts/#` declares `/hosts/#0`.
+    #[must_use]
+    pub fn declares(&self, name: &str) -> bool {
+        // Hardly any name is that of an element.
+        self.matches(name) || (name.contains("/#") && self.matches(&of_elements(name)))
+    }
+
+    /// The layers that a canonical name was resolved with, each with its raw
+    /// value: what [`resolve`](Self::resolve) was told. An inactive one has an
+    /// empty value. Nothing if the name is none of this pattern; where that has
+    /// the level `#`, the name may be that of an element, `#3`.
+    ///
+    /// Layers that share a level with others are left out, since nobody can tell
+    /// where the value of one ends.
+    ///
+    /// ```
+    /// use milieu_keys::Pattern;
+    ///
+    /// let pattern = Pattern::parse("/sw/pi/%session%/hosts/#")?;
+    /// let layers = pattern.layers_of("/sw/pi/a\\/b/hosts/#3");
+    /// assert_eq!(layers, Some(vec![("session", "a/b".to_owned())]));
+    /// assert_eq!(pattern.layers_of("/sw/pi"), None);
+    /// # Ok::<(), milieu_keys::NameError>(())
+    /// ```
+    #[must_use]
+    pub fn layers_of(&self, name: &str) -> Option<Vec<(&str, String)>> {
+        Some(self.read(name)?.layers)
+    }
+
+    /// As [`layers_of`](Self::layers_of), with the indices of elements.
+    pub(crate) fn read<'p, 'n>(&'p self, name: &'n str) -> Option<Reading<'p, 'n>> {
+        reading::read(self, name)
+    }
+
+    /// Whether names of the pattern show the value of every layer.
+    pub(crate) fn is_readable(&self) -> bool {
+        reading::is_readable(self)
+    }
+
     /// Whether there may be a name that both patterns resolve to, under layers
     /// of any value each.
     ///
@@ -180,6 +224,12 @@ impl LevelPattern {
         }
     }
 
+    /// Whether it is `#`, which stands for the number of an array's element.
+    #[must_use]
+    pub fn is_number(&self) -> bool {
+        self.literal() == Some("#")
+    }
+
     /// The layer whose value is the whole level, if it is one placeholder alone.
     #[must_use]
     pub fn layer(&self) -> Option<&str> {
@@ -187,6 +237,19 @@ impl LevelPattern {
             [Piece::Layer(layer)] => Some(layer),
             _ => None,
         }
+    }
+
+    /// Whether the level of a canonical name could be a resolution of this one.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        matching::level_matches(self, text)
+    }
+
+    /// Whether there may be a level that both resolve to; as sure as
+    /// [`Pattern::unifies`].
+    #[must_use]
+    pub fn unifies(&self, other: &LevelPattern) -> bool {
+        matching::levels_unify(self, other)
     }
 
     /// Appends the canonical text of the level; values as in [`Pattern::resolve`].
@@ -230,6 +293,17 @@ impl LevelPattern {
             seal_level(out, start);
         }
     }
+}
+
+/// The name with `#` for every index.
+fn of_elements(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for level in levels(name) {
+        let is_index = array_index(level).is_some();
+        text.push('/');
+        text.push_str(if is_index { "#" } else { level });
+    }
+    text
 }
 
 impl fmt::Display for Pattern {

@@ -61,7 +61,7 @@
 //!
 //! | metadata        | of     | meaning                                                        |
 //! |-----------------|--------|----------------------------------------------------------------|
-//! | `identifier`    | both   | the last identifier in generated code, instead of the last level |
+//! | `identifier`    | values | the last identifier in generated code, instead of the last level |
 //! | `allow/overlap` | values | may share names with a value of another type                   |
 //! | `allow/unused`  | layers | no name mentions the layer; code activates it for its actions  |
 //! | `inherited`     | layers | forks of a context start with it active                        |
@@ -69,6 +69,9 @@
 //!
 //! A layer has `type` and checks too, of its value; without a type, or with
 //! `boolean`, it has no value and is only active or not.
+//!
+//! A section with `removed` declares no value: it says what became of a key
+//! that is no more, for the files that still have it.
 //!
 //! Properties kept:
 //! - every text is read without a panic, in time proportional to its length,
@@ -83,7 +86,7 @@ mod lexer;
 mod parser;
 
 use crate::name::NameError;
-use crate::pattern::{Pattern, Piece};
+use crate::pattern::{LevelPattern, Pattern, Piece};
 use milieu_diagnostics::{Diagnostic, Source, Span};
 
 /// Contextual values and layers, as a specification declares them.
@@ -218,16 +221,48 @@ impl KeySpec {
         borrowed(&self.metadata)
     }
 
-    /// What the value is called in generated code, from the root: the levels
-    /// without placeholders, where `identifier` replaces the last one.
+    /// Whether the last level is `#`, which stands for the numbers of elements.
+    #[must_use]
+    pub fn is_array(&self) -> bool {
+        let levels = self.pattern.level_patterns();
+        levels.last().is_some_and(LevelPattern::is_number)
+    }
+
+    /// Whether a level before the last one is `#`, so that it stands for one of
+    /// several values of each element.
+    #[must_use]
+    pub fn is_inside_array(&self) -> bool {
+        let levels = self.pattern.level_patterns();
+        levels.iter().rev().skip(1).any(LevelPattern::is_number)
+    }
+
+    /// The levels without placeholders, and without the number of an element.
+    #[must_use]
+    pub fn levels(&self) -> Vec<String> {
+        let mut levels = self.pattern.identifiers();
+        if self.is_array() {
+            levels.pop();
+        }
+        levels
+    }
+
+    /// What the value is called in generated code, from the root: its
+    /// [`levels`](Self::levels), where `identifier` replaces the last one.
     #[must_use]
     pub fn identifiers(&self) -> Vec<String> {
-        let mut path = self.pattern.identifiers();
+        let mut path = self.levels();
         if let Some(own) = self.get("identifier") {
             path.pop();
             path.push(own.to_owned());
         }
         path
+    }
+
+    /// Whether there is no such key any more: the section says what became of
+    /// it, and declares no value.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.get("removed").is_some()
     }
 
     /// Whether there is nothing but text for people, so that the section may
@@ -267,6 +302,13 @@ impl LayerSpec {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         get(&self.metadata, key)
+    }
+
+    /// What generated code calls the layer, if the specification says so: the
+    /// metadata `layer/name`, or `identifier`, as it was written before.
+    #[must_use]
+    pub fn identifier(&self) -> Option<&str> {
+        self.get("layer/name").or_else(|| self.get("identifier"))
     }
 
     /// The metadata as [`Rules`](crate::rules::Rules) and run times take them.

@@ -328,6 +328,45 @@ fn text_that_is_not_utf8_is_named() {
     );
 }
 
+#[test]
+fn what_is_wrong_with_a_secret_does_not_show_it() {
+    let tool = options(
+        "/password | opt/long=password | env=PASSWORD | secret | check/length=20-40
+         /port | opt=p | type=short",
+    );
+    for line in [
+        "--password=hunter2",
+        "--password hunter2",
+        "PASSWORD=hunter2 $",
+        "-password=hunter2",
+        "-xpassword=hunter2",
+    ] {
+        let error = outcome(&tool, line);
+        assert!(
+            !error.contains("hunter2") && !error.contains('7'),
+            "{line}: {error}"
+        );
+    }
+    assert_eq!(
+        outcome(&tool, "-password=hunter2"),
+        "option -p: `(secret)` breaks this rule; give one that keeps it (rule type=short); did you \
+         mean `--password`?"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_secret_that_is_not_utf8_is_not_shown() {
+    use std::os::unix::ffi::OsStringExt;
+    let tool = options("/password | opt/long=password | env=PASSWORD | secret");
+    let bad = || OsString::from_vec(b"hunter\xE9".to_vec());
+    let given = tool.parse([OsString::from("--password"), bad()], |_| None);
+    let set = tool.parse([], |_| Some(bad()));
+    for error in [given.unwrap_err(), set.unwrap_err()] {
+        assert!(!error.to_string().contains("hunter"), "{error}");
+    }
+}
+
 const KDB: &str = "
     /kdb              | command= | description=Reads and writes keys.
     /kdb/printversion | opt=v | opt/long=version | opt/arg=none | type=boolean

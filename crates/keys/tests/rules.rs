@@ -160,7 +160,13 @@ const VALUES: &[(&str, &str, &str, &str, &str)] = &[
         "at least 2 and at most 3",
     ),
     ("check/length=3", "", "", "abcd", "at most 3"),
-    ("check/length/min=2", "ab", "ab", "a", "at least 2"),
+    (
+        "check/length/min=2",
+        "ab",
+        "ab",
+        "a",
+        "has 1 character; give at least 2",
+    ),
     ("check/length/max=2", "ab", "ab", "abc", "at most 2"),
     (
         "check/path",
@@ -535,6 +541,86 @@ const METADATA: &[(&str, &str, &str)] = &[
     ("rationale=Since", "rationale=  ", "write some"),
     ("example=7", "type=boolean;example=7", "keeps the rules"),
     ("deprecated=since 2.0, use /b", "deprecated", "write some"),
+    ("removed=nobody asks", "removed", "write some"),
+    ("was/#0=/a/%b%", "was/#0=a", "begins with `/`"),
+    ("was/#0=/a;was/#1=/b", "was/#0=/a;was/#1=/a", "listed twice"),
+    ("was/#0=/a", "was/#1=/a", "without gaps"),
+    (
+        "was/#0=/a;was/#0/convert=a -> b",
+        "was/#0=/a;was/#1/convert=a -> b",
+        "there is no `was/#1`",
+    ),
+    (
+        "was/#0=/a;was/#0/convert='a, b' -> \"\", c->d",
+        "was/#0=/a;was/#0/convert=a, b",
+        "no table",
+    ),
+    (
+        "was/#0=/a;was/#0/convert=a -> b",
+        "was/#0=/a;was/#0/convert=a -> b,",
+        "no table",
+    ),
+    (
+        "was/#0=/a;was/#0/convert='a'->'b'",
+        "was/#0=/a;was/#0/convert='a' 'b' -> c",
+        "no table",
+    ),
+    (
+        "was/#0=/a;was/#0/convert=a->b,c->b",
+        "was/#0=/a;was/#0/convert=a->b,a->c",
+        "listed twice",
+    ),
+    (
+        "type=short;was/#0=/a;was/#0/convert=none -> 0",
+        "type=short;was/#0=/a;was/#0/convert=none -> zero",
+        "keep the rules",
+    ),
+    (
+        "type=boolean;was/#0=/a;was/#0/convert=not",
+        "was/#0=/a;was/#0/convert=not",
+        "make it `type=boolean`",
+    ),
+    (
+        "type=long;was/#0=/a;was/#0/convert=* 9 / 5 + 32",
+        "type=long;was/#0=/a;was/#0/convert=* x",
+        "`* 1000`",
+    ),
+    (
+        "type=long;was/#0=/a;was/#0/convert=-1 -> 0",
+        "was/#0=/a;was/#0/convert=* 2",
+        "only numbers",
+    ),
+    (
+        "type=double;was/#0=/a;was/#0/convert=/ 2",
+        "type=double;was/#0=/a;was/#0/convert=/ 0",
+        "no calculation",
+    ),
+    (
+        "check/unit=time;was/#0=/a;was/#0/unit=ms",
+        "check/unit=time;was/#0=/a;was/#0/unit=kB",
+        "cannot have that unit",
+    ),
+    (
+        "check/unit=hPa;was/#0=/a;was/#0/unit=hPa",
+        "type=long;was/#0=/a;was/#0/unit=hPa",
+        "add a `check/unit`",
+    ),
+    (
+        "type=long;check/unit=time;was/#0=/a;was/#0/unit=ms",
+        "type=long;check/unit=time;was/#0=/a;was/#0/unit=ms;was/#0/convert=* 2",
+        "keep one",
+    ),
+    ("secret", "secret=perhaps", "`true` or `false`"),
+    (
+        "secret;default=",
+        "secret;default=a",
+        "no place for a secret",
+    ),
+    (
+        "secret=no;default=a",
+        "secret;default=a",
+        "`default=(secret)`",
+    ),
     ("order=-1", "order=first", "whole number"),
     (
         "layer/name=BatteryLow",
@@ -551,6 +637,46 @@ fn metadata_is_accepted_and_refused() {
         let error = rule_error(&pairs(refused)).to_string();
         assert!(error.contains(remedy), "{refused}: {error}");
     }
+}
+
+/// A machine without a file.
+struct Nowhere;
+
+impl FileSystem for Nowhere {
+    fn kind(&self, _: &str) -> Option<FileKind> {
+        None
+    }
+}
+
+#[test]
+fn what_refuses_a_secret_does_not_show_it() {
+    for &(metadata, _, _, refused, _) in VALUES {
+        // A string without checks refuses nothing.
+        let Err(open) = rules(metadata).check(refused) else {
+            continue;
+        };
+        let secret = rules(&format!("{metadata};secret"));
+        let violation = secret.check(refused).unwrap_err();
+        assert_eq!(violation.rule, open.rule, "{metadata}");
+        let shown = format!("{violation} {violation:?}");
+        let in_rule = open.rule.contains(refused);
+        assert!(
+            refused.len() < 2 || in_rule || !shown.contains(refused),
+            "{shown}"
+        );
+        assert_eq!(secret.canonical(refused), Err(violation));
+    }
+    let worded = rules("secret;check/validation=[0-9];check/validation/message=it needs a digit");
+    assert_eq!(
+        worded.check("hunter").unwrap_err().to_string(),
+        "`(secret)` is refused: it needs a digit (rule check/validation=[0-9])"
+    );
+    let path = rules("secret;check/path=file");
+    let violation = path.check_with("/hunter2", &Nowhere).unwrap_err();
+    assert_eq!(
+        violation.to_string(),
+        "`(secret)` breaks this rule; give one that keeps it (rule check/path=file)"
+    );
 }
 
 #[test]
@@ -573,6 +699,121 @@ fn every_known_key_and_type_has_its_rows() {
         let row = format!("type={type_}");
         let begins = |metadata: &str| metadata.split(';').next() == Some(&row);
         assert!(VALUES.iter().any(|(m, ..)| begins(m)), "{row} has no row");
+    }
+}
+
+/// The rules of a key, a value of its old name, and the value today, or what is
+/// said where there is none.
+const CONVERSIONS: &[(&str, &str, Result<&str, &str>)] = &[
+    ("", "anything", Ok("anything")),
+    ("type=long", "5", Ok("5")),
+    ("type=long", "x", Err("`x` is not a whole number")),
+    ("convert=yes -> true, no -> false", "yes", Ok("true")),
+    ("convert=yes -> true, no -> false", "Yes", Ok("Yes")),
+    ("convert='a, b' -> '->', '' -> none", "a, b", Ok("->")),
+    ("convert='a, b' -> '->', '' -> none", "", Ok("none")),
+    ("type=long;convert=none -> 0, -1 -> 0", "-1", Ok("0")),
+    ("type=long;convert=none -> 0, -1 -> 0", "7", Ok("7")),
+    (
+        "check/enum=x,y;convert=a -> x",
+        "b",
+        Err("`b` is not one of the texts allowed"),
+    ),
+    ("type=boolean;convert=not", "ON", Ok("false")),
+    ("type=boolean;convert=not", "0", Ok("true")),
+    (
+        "type=boolean;convert=not",
+        "maybe",
+        Err("`maybe` is not a boolean; give `true` or `false` (rule was/#0/convert=not)"),
+    ),
+    ("type=long;convert=* 1000", "5", Ok("5000")),
+    ("type=long;convert=* 1000", "0.005", Ok("5")),
+    ("type=long;convert=* 1000", "-5e-1", Ok("-500")),
+    (
+        "type=long;convert=* 1000",
+        "0.0005",
+        Err("`0.5` is not a whole number"),
+    ),
+    (
+        "type=long;convert=* 1000",
+        "5 s",
+        Err("is not a number that can be converted"),
+    ),
+    (
+        "type=double;convert=* 1000",
+        "inf",
+        Err("is not a number that can be converted"),
+    ),
+    (
+        "type=double;convert=* 1000",
+        "1e38",
+        Err("too large or too exact"),
+    ),
+    ("type=double;convert=/ 3", "1", Ok("0.3333333333333333")),
+    ("type=double;convert=/ 3", "6", Ok("2")),
+    ("type=double;convert=/ 7 * 7", "0.1", Ok("0.1")),
+    ("type=double;convert=* 9 / 5 + 32", "-40", Ok("-40")),
+    ("type=double;convert=* 9 / 5 + 32", "36.6", Ok("97.88")),
+    ("type=double;convert=- 32 / 1.8", "212", Ok("100")),
+    ("type=double;convert=* 1e-3", "-0.25", Ok("-0.00025")),
+    (
+        "type=short;range=1-10;convert=/ 60",
+        "6000",
+        Err("`100` is out of range"),
+    ),
+    (
+        "type=double;check/unit=time;unit=s;was=ms",
+        "1500",
+        Ok("1500 ms"),
+    ),
+    (
+        "type=double;check/unit=time;unit=s;was=ms",
+        "2 s",
+        Ok("2 s"),
+    ),
+    (
+        "type=long;check/unit=time;unit=s;was=ms",
+        "1500",
+        Err("not a whole number of s"),
+    ),
+    ("check/unit=time;was=ms", "1500", Ok("1500 ms")),
+    (
+        "secret;type=long;convert=* 2",
+        "4711x",
+        Err("`(secret)` breaks this rule"),
+    ),
+    (
+        "secret;type=long;range=0-9;convert=* 2",
+        "4711",
+        Err("`(secret)` breaks this rule"),
+    ),
+];
+
+#[test]
+fn values_of_old_names_are_converted_exactly() {
+    for &(metadata, value, expected) in CONVERSIONS {
+        let mut pairs = pairs(metadata);
+        for (key, _) in &mut pairs {
+            *key = match *key {
+                "convert" => "was/#0/convert",
+                "was" => "was/#0/unit",
+                key => key,
+            };
+        }
+        pairs.push(("was/#0", "/old"));
+        let rules = Rules::from_metadata(&pairs).unwrap();
+        let [old] = rules.old_names() else {
+            panic!("one old name")
+        };
+        assert_eq!(old.name(), "/old");
+        match (rules.convert(old, value), expected) {
+            (Ok(converted), Ok(expected)) => assert_eq!(converted, expected, "{metadata}"),
+            (Err(violation), Err(part)) => {
+                let shown = violation.to_string();
+                assert!(shown.contains(part), "{metadata}: {shown}");
+            }
+            (outcome, _) => panic!("{metadata}: {value} gives {outcome:?}"),
+        }
     }
 }
 

@@ -65,6 +65,8 @@ pub enum SourceOf {
     Specification(String),
     /// An assignment by the running program.
     Program,
+    /// A stream of events that the program has bound to the key, by its flow.
+    Stream(String),
 }
 
 /// The provenance of a value, precise enough to go there and change it.
@@ -104,6 +106,7 @@ impl fmt::Display for Origin {
             SourceOf::Variable(variable) => write!(f, "variable {variable}"),
             SourceOf::Specification(_) => f.write_str("default of the specification"),
             SourceOf::Program => f.write_str("the program"),
+            SourceOf::Stream(flow) => write!(f, "stream {flow}"),
         }
     }
 }

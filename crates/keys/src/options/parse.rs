@@ -3,7 +3,7 @@
 use super::{Argument, Entry, OptionError, Options, Parsed, Position};
 use crate::key_set::{Key, KeySet, Namespace, Origin, SourceOf};
 use crate::name::{Name, split};
-use crate::rules::{Shortened, nearest};
+use crate::rules::{REDACTED, Shortened, nearest};
 use std::ffi::OsString;
 
 /// A value that somebody gave to an entry, and how it was written.
@@ -71,7 +71,8 @@ impl<'o> Reader<'o> {
     }
 
     fn read(&mut self, arguments: impl Iterator<Item = OsString>) -> Result<(), Stop> {
-        let mut arguments = arguments.map(text);
+        let quoted = !has_secrets(self.options);
+        let mut arguments = arguments.map(|argument| text(argument, quoted));
         let mut options_ended = false;
         while let Some(argument) = arguments.next() {
             let argument = argument?;
@@ -301,7 +302,7 @@ impl<'o> Reader<'o> {
         let mut place = String::from("option -");
         place.push_str(&Shortened(option.encode_utf8(&mut [0; 4])).to_string());
         if bundle.chars().count() > 1 {
-            place.push_str(&format!(" in -{}", Shortened(bundle)));
+            place.push_str(&format!(" in -{}", self.shown(bundle)));
         }
         OptionError {
             place,
@@ -314,7 +315,13 @@ impl<'o> Reader<'o> {
     fn with_another_dash(&self, bundle: &str) -> Option<String> {
         let word = bundle.split_once('=').map_or(bundle, |(word, _)| word);
         let is_long = word.chars().count() > 1 && self.options.has_long(self.command(), word);
-        is_long.then(|| format!("--{}", Shortened(bundle)))
+        is_long.then(|| format!("--{}", self.shown(bundle)))
+    }
+
+    /// A bundle as it may be shown: what stands behind `=` may be a secret.
+    fn shown<'b>(&self, bundle: &'b str) -> Shortened<'b> {
+        let word = bundle.split_once('=').map(|(word, _)| word);
+        Shortened(word.filter(|_| has_secrets(self.options)).unwrap_or(bundle))
     }
 
     /// Says that there is no such option here, and where there is one.
@@ -399,7 +406,10 @@ impl<'o> Reader<'o> {
             };
             let value = value.into_string().map_err(|value| OptionError {
                 place: format!("variable {name}"),
-                message: format!("`{}` is not UTF-8", Shortened(&value.to_string_lossy())),
+                message: match entry.rules.secret() {
+                    true => format!("`{REDACTED}` is not UTF-8"),
+                    false => format!("`{}` is not UTF-8", Shortened(&value.to_string_lossy())),
+                },
                 help: Some("set it to text in UTF-8, or unset it".to_owned()),
             })?;
             let values: Vec<&str> = match entry.array {
@@ -445,7 +455,11 @@ impl<'o> Reader<'o> {
                 .canonical(&value)
                 .map_err(|violation| OptionError {
                     place: Origin::new(source.clone()).to_string(),
-                    message: violation.to_string(),
+                    message: match &meant {
+                        // The value may be that of another option.
+                        Some(_) if has_secrets(self.options) => violation.redacted().to_string(),
+                        _ => violation.to_string(),
+                    },
                     help: meant.map(|meant| format!("did you mean `{meant}`?")),
                 })?;
             let element = entry.array.then(|| element(&entry.name, index));
@@ -494,9 +508,18 @@ fn element(name: &Name, index: usize) -> Name {
     Name::from_canonical(format!("{parent}/{level}"))
 }
 
-fn text(argument: OsString) -> Result<String, OptionError> {
+/// Whether some value must not be shown.
+fn has_secrets(options: &Options) -> bool {
+    options.entries.iter().any(|entry| entry.rules.secret())
+}
+
+/// An argument as text; the error quotes it where that is allowed.
+fn text(argument: OsString, quoted: bool) -> Result<String, OptionError> {
     argument.into_string().map_err(|argument| OptionError {
-        place: format!("argument {}", Shortened(&argument.to_string_lossy())),
+        place: match quoted {
+            true => format!("argument {}", Shortened(&argument.to_string_lossy())),
+            false => "an argument".to_owned(),
+        },
         message: "it is not UTF-8".to_owned(),
         help: Some("write it in UTF-8".to_owned()),
     })

@@ -33,7 +33,7 @@ fn repeats_agree(pattern: &Pattern, name: &str) -> bool {
         .all(|pair| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1)
 }
 
-fn level_matches(level: &LevelPattern, text: &str) -> bool {
+pub(super) fn level_matches(level: &LevelPattern, text: &str) -> bool {
     if let Some(literal) = level.literal() {
         return literal == text;
     }
@@ -120,7 +120,7 @@ pub(super) fn unify(one: &Pattern, other: &Pattern) -> bool {
             .all(|(one, other)| levels_unify(one, other))
 }
 
-fn levels_unify(one: &LevelPattern, other: &LevelPattern) -> bool {
+pub(super) fn levels_unify(one: &LevelPattern, other: &LevelPattern) -> bool {
     match (one.literal(), other.literal()) {
         (Some(one), Some(other)) => one == other,
         (Some(text), None) => level_matches(other, text),

@@ -21,8 +21,9 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, NameError> {
 
 /// The pieces of the level at byte `at` of `text`.
 fn level_pieces(text: &str, level: &str, at: usize) -> Result<Box<[Piece]>, NameError> {
-    if level == "%" {
-        return Ok([Piece::Literal("%".into())].into());
+    // Most levels stand as they are written.
+    if level == "%" || !level.contains(['%', '\\']) {
+        return Ok([Piece::Literal(level.into())].into());
     }
     let mut pieces = Vec::new();
     let mut literal = String::new();

@@ -259,6 +259,51 @@ fn resolutions_are_canonical_match_and_keep_their_levels() {
 }
 
 #[test]
+fn names_show_the_layers_that_they_were_resolved_with() {
+    let one_each = [
+        "a", "ä\\%", "%x%", "%y%", "%", "#", ".%x%", "a%y%\\/", "\\.", "%z%.", "\\\\%x%b",
+    ];
+    for seed in 1..8000 {
+        let mut random = Random(seed);
+        let levels: String = (0..=random.below(4))
+            .map(|_| format!("/{}", random.pick(&one_each)))
+            .collect();
+        let pattern = pattern(&levels);
+        let values: Vec<String> = (0..3).map(|_| random.text(&VALUE, 3)).collect();
+        let value_of = |layer: &str| values[usize::from(layer.as_bytes()[0] - b'x')].as_str();
+        let name = pattern.resolve(|layer| Some(value_of(layer)));
+        let expected = pattern.layers().map(|id| (id, value_of(id).to_owned()));
+        let read = pattern.layers_of(name.as_str());
+        assert_eq!(
+            read,
+            Some(expected.collect()),
+            "seed {seed}: {pattern} {name}"
+        );
+    }
+}
+
+#[test]
+fn what_a_name_does_not_show_is_left_out() {
+    let of = |text, name| {
+        let pattern = pattern(text);
+        let layers = pattern.layers_of(name)?.into_iter();
+        let layers = layers.map(|(layer, value)| format!("{layer}={value}"));
+        Some(layers.collect::<Vec<_>>().join(" "))
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(of("/%a%/%b%%c%", "/x/yz"), some("a=x"));
+    assert_eq!(of("/%a%/%b c%", "/x/%y%z"), some("a=x"));
+    assert_eq!(of("/%a%/#/%b%", "/x/#_10/%"), some("a=x b="));
+    assert_eq!(of("/%a%/#", "/x/#"), some("a=x"));
+    assert_eq!(of("/%a%/#", "/x/y"), None);
+    assert_eq!(of("/%a%/%a%", "/x/y"), None);
+    assert_eq!(of("/%a%/%b c%", "/x/y"), None);
+    assert_eq!(of("/%a%", "/x/y"), None);
+    assert_eq!(of("/%a%/y", "/x"), None);
+    assert_eq!(of("/", "/"), some(""));
+}
+
+#[test]
 fn patterns_with_a_common_resolution_unify() {
     let mut seen: HashMap<Name, Vec<Pattern>> = HashMap::new();
     let part = ["a", "b", ".", "%x%", "%y%", "%x y%"];
@@ -308,5 +353,25 @@ fn different_values_give_different_names() {
                 assert!(names.insert(name), "{text} with {x:?} and {y:?}");
             }
         }
+    }
+}
+
+#[test]
+fn arrays_declare_their_elements() {
+    for (pattern, name, declared) in [
+        ("/hosts/#", "/hosts/#0", true),
+        ("/hosts/#", "/hosts/#_12", true),
+        ("/hosts/#", "/hosts/#", true),
+        ("/hosts/#", "/hosts/#a", false),
+        ("/hosts/#", "/hosts/0", false),
+        ("/hosts/#", "/hosts/#0/port", false),
+        ("/hosts/#/ports/#", "/hosts/#1/ports/#2", true),
+        ("/%room%/hosts/#", "/hall/hosts/#1", true),
+        ("/%room%/hosts", "/#1/hosts", true),
+        ("/hosts/#1", "/hosts/#1", true),
+        ("/hosts/#1", "/hosts/#2", false),
+    ] {
+        let found = Pattern::parse(pattern).unwrap().declares(name);
+        assert_eq!(found, declared, "{pattern} {name}");
     }
 }

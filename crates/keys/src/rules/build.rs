@@ -4,17 +4,22 @@ use super::checks::{Check, Kind};
 use super::dates::Dates;
 use super::formats::{FileKind, IpVersion};
 use super::known::{self, array_index, flag, nearest};
+use super::old_names;
 use super::range::Range;
 use super::units::Unit;
-use super::{Metadata, RuleError, Rules, Type};
+use super::{Metadata, REDACTED, RuleError, Rules, Type};
 use regex_lite::RegexBuilder;
 use std::collections::BTreeMap;
 
 /// Metadata by key; the last one wins where a key is repeated.
-struct Given<'a>(BTreeMap<&'a str, &'a str>);
+pub(super) struct Given<'a>(BTreeMap<&'a str, &'a str>);
 
 impl<'a> Given<'a> {
-    fn get(&self, key: &str) -> Option<&'a str> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> {
+        self.0.keys().copied()
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'a str> {
         self.0.get(key).copied()
     }
 
@@ -29,7 +34,7 @@ impl<'a> Given<'a> {
 
     /// The elements of an array in order; a gap is an error, since what comes
     /// after it would be lost.
-    fn array(&self, key: &str) -> Result<Vec<&'a str>, RuleError> {
+    pub(super) fn array(&self, key: &str) -> Result<Vec<&'a str>, RuleError> {
         let mut elements: Vec<(usize, &str, &str)> = self
             .0
             .iter()
@@ -51,6 +56,23 @@ impl<'a> Given<'a> {
         }
         Ok(elements.into_iter().map(|(_, _, value)| value).collect())
     }
+
+    /// What a word says of one element of an array, however the index is
+    /// written: the metadata key and its value.
+    pub(super) fn of_element(
+        &self,
+        array: &str,
+        index: usize,
+        word: &str,
+    ) -> Option<(&'a str, &'a str)> {
+        let is_it = |key: &str| {
+            let rest = key.strip_prefix(array)?.strip_prefix('/')?;
+            let (level, last) = rest.split_once('/')?;
+            Some(last == word && array_index(level) == Some(index))
+        };
+        let mut given = self.0.iter().map(|(&key, &value)| (key, value));
+        given.find(|(key, _)| is_it(key) == Some(true))
+    }
 }
 
 pub(super) fn rules(metadata: Metadata<'_>) -> Result<Rules, RuleError> {
@@ -65,6 +87,7 @@ pub(super) fn rules(metadata: Metadata<'_>) -> Result<Rules, RuleError> {
         type_,
         read_only: given.flag("readonly"),
         required: given.flag("require"),
+        secret: given.flag("secret"),
         array: (given.unsigned("array/min"), given.unsigned("array/max")),
         ..Rules::unrestricted()
     };
@@ -83,6 +106,7 @@ pub(super) fn rules(metadata: Metadata<'_>) -> Result<Rules, RuleError> {
     ranges(&given, &mut rules)?;
     texts(&given, &mut rules)?;
     values(&given, &mut rules)?;
+    rules.old_names = old_names::read(&given, &rules)?;
     Ok(rules)
 }
 
@@ -484,6 +508,14 @@ fn values(given: &Given<'_>, rules: &mut Rules) -> Result<(), RuleError> {
         let Some(value) = given.get(key) else {
             continue;
         };
+        if rules.secret && key != "example" && !value.is_empty() {
+            return Err(RuleError::new(
+                key,
+                REDACTED,
+                "a specification is no place for a secret: many can read it",
+                "remove it, and give the value in a file or a variable",
+            ));
+        }
         rules.check(value).map_err(|violation| {
             RuleError::new(
                 key,

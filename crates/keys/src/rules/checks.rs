@@ -85,7 +85,12 @@ impl Check {
                 let most = max.map(|n| format!("at most {n}"));
                 let limits: Vec<String> = least.into_iter().chain(most).collect();
                 let limits = limits.join(" and ");
-                Err(format!("has {length} characters; give {limits}"))
+                let noun = if length == 1 {
+                    "character"
+                } else {
+                    "characters"
+                };
+                Err(format!("has {length} {noun}; give {limits}"))
             }
             Kind::Path(_) => formats::path(text),
             Kind::Port => formats::port(text),

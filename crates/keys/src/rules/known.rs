@@ -269,6 +269,7 @@ pub static KNOWN: &[KnownKey] = known! {
     "readonly" Form::Flag, "The program cannot assign the value.";
     "range" Form::Any, "The numbers allowed, as `check/range`.";
     "require" Form::Flag, "Somebody has to give a value.";
+    "secret" Form::Flag, "The value is for the program alone and never shown.";
     "array/min" Form::Unsigned, "The least number of elements of an array.";
     "array/max" Form::Unsigned, "The greatest number of elements of an array.";
     "opt" Form::Option, "The option of one character that sets the value.";
@@ -317,8 +318,14 @@ pub static KNOWN: &[KnownKey] = known! {
     "rationale" Form::Text, "Why the key is as it is.";
     "example" Form::Any, "A value that the key may have.";
     "deprecated" Form::Text, "Since when or why not to use the key, and what to use instead.";
+    "removed" Form::Text, "Why there is no such key any more; files that have it still work.";
+    "was/#" Form::Name, "Names that the key had before; the one that counts first comes first.";
+    "was/#/convert" Form::Text,
+        "What values of the old key become: `yes -> true, no -> false`, `not`, or `* 1000`.";
+    "was/#/unit" Form::Word, "The unit that numbers of the old key were in.";
     "order" Form::Integer, "The place of the key in documentation and files.";
-    "layer/name" Form::Identifier, "What generated code calls the layer.";
+    "layer/name" Form::Identifier,
+        "What generated code calls the layer; of a value, the layer that it is.";
     "layer/order" Form::Integer, "The place of the layer among those that stack.";
 };
 

@@ -21,12 +21,22 @@
 //! the metadata `unit` says) for numbers with `check/unit`. Strings and
 //! variants stay as they are, and so does a text whose canonical form another
 //! check refuses.
+//!
+//! # Secrets
+//!
+//! The values of a key with the metadata `secret` are for the program alone.
+//! What is made here never holds one: a [`Violation`] says [`REDACTED`] in its
+//! place, and of the reason no more than the rule. A [`Key`](crate::Key) does
+//! not know its metadata, so whoever shows a key or a value asks
+//! [`Rules::secret`] or [`Secrets`](crate::Secrets) first; `docs/secrets.md` lists who does.
 
 mod build;
 mod checks;
+mod convert;
 mod dates;
 mod formats;
 mod known;
+mod old_names;
 mod range;
 mod types;
 mod units;
@@ -34,12 +44,16 @@ mod units;
 pub use formats::{FileKind, FileSystem};
 pub use known::{KNOWN, KnownKey, array_index, array_level, known, nearest};
 pub(crate) use known::{flag, long_option, short_option};
+pub use old_names::OldName;
 pub use types::{Scalar, Type, parse_boolean};
 
 use checks::Check;
 use std::borrow::Cow;
 use std::fmt;
 use units::Unit;
+
+/// What is shown in place of a secret, however long that is.
+pub const REDACTED: &str = "(secret)";
 
 /// The metadata of one key: pairs of metadata key and value. A key without a
 /// value has the empty text.
@@ -68,7 +82,9 @@ pub struct Rules {
     default: Option<String>,
     read_only: bool,
     required: bool,
+    secret: bool,
     array: (Option<u32>, Option<u32>),
+    old_names: Vec<OldName>,
 }
 
 impl Rules {
@@ -83,7 +99,9 @@ impl Rules {
             default: None,
             read_only: false,
             required: false,
+            secret: false,
             array: (None, None),
+            old_names: Vec::new(),
         }
     }
 
@@ -122,6 +140,12 @@ impl Rules {
         self.required
     }
 
+    /// Whether the values are for the program alone: nothing that people see
+    /// may show one.
+    pub fn secret(&self) -> bool {
+        self.secret
+    }
+
     /// The least and the greatest number of elements of an array.
     pub fn array(&self) -> (Option<u32>, Option<u32>) {
         self.array
@@ -140,6 +164,7 @@ impl Rules {
         let text = types::text(self.type_, &self.variants, zero);
         // The zero of a string, an empty text, says that there is no value.
         if self.type_ != Type::String {
+            // What everybody starts with is no secret.
             self.apply(&text, zero)?;
         }
         Ok(zero)
@@ -150,9 +175,10 @@ impl Rules {
     /// # Errors
     /// The first rule that the value breaks.
     pub fn check<'a>(&self, text: &'a str) -> Result<Scalar<'a>, Violation> {
-        let scalar = self.read(text)?;
-        self.apply(text, scalar)?;
-        Ok(scalar)
+        let scalar = self.read(text);
+        scalar
+            .and_then(|scalar| self.apply(text, scalar).map(|()| scalar))
+            .map_err(|violation| self.veiled(violation))
     }
 
     /// Checks a value, and of a path also whether the right kind of thing
@@ -169,7 +195,7 @@ impl Rules {
         for check in &self.checks {
             check
                 .apply_to_files(text, files)
-                .map_err(|message| Violation::new(check.rule(), text, message))?;
+                .map_err(|message| self.veiled(Violation::new(check.rule(), text, message)))?;
         }
         Ok(scalar)
     }
@@ -257,6 +283,26 @@ impl Rules {
         }
     }
 
+    /// The violation as people may see it.
+    fn veiled(&self, violation: Violation) -> Violation {
+        if !self.secret {
+            return violation;
+        }
+        // Nearly every reason quotes or measures the value. What the
+        // specification says of an expression in its own words does not.
+        let own_words = self.checks.iter().find_map(|check| match &check.kind {
+            checks::Kind::Expression { message, .. } if check.rule() == violation.rule => message
+                .as_ref()
+                .map(|message| format!("is refused: {message}")),
+            _ => None,
+        });
+        let redacted = violation.redacted();
+        Violation {
+            message: own_words.unwrap_or(redacted.message),
+            ..redacted
+        }
+    }
+
     /// Applies the checks beyond the type.
     fn apply(&self, text: &str, scalar: Scalar<'_>) -> Result<(), Violation> {
         for check in &self.checks {
@@ -335,6 +381,16 @@ impl Violation {
             rule: rule.into(),
             value: value.into(),
             message: message.into(),
+        }
+    }
+
+    /// The violation without the value and without what the reason says of it.
+    #[must_use]
+    pub fn redacted(self) -> Violation {
+        Violation {
+            rule: self.rule,
+            value: REDACTED.to_owned(),
+            message: "breaks this rule; give one that keeps it".to_owned(),
         }
     }
 }

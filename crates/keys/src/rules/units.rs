@@ -105,6 +105,14 @@ impl Unit {
         ))
     }
 
+    /// Whether the unit may stand behind a number.
+    pub(super) fn knows(&self, unit: &str) -> bool {
+        match self {
+            Unit::Word(word) => word == unit,
+            Unit::Known { dimension, .. } => dimension.find(unit).is_some(),
+        }
+    }
+
     /// Reads a quantity into the number that it is in the base unit. Whether a
     /// bare number is enough is for the caller to say.
     pub(super) fn read(&self, text: &str, bare: bool) -> Result<Quantity, String> {
@@ -173,13 +181,13 @@ impl Quantity {
 }
 
 /// A decimal number without rounding: `digits / 10^places`.
-struct Decimal {
-    digits: i128,
-    places: u32,
+pub(super) struct Decimal {
+    pub(super) digits: i128,
+    pub(super) places: u32,
 }
 
 impl Decimal {
-    fn parse(text: &str) -> Option<Decimal> {
+    pub(super) fn parse(text: &str) -> Option<Decimal> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let fraction = fraction.trim_end_matches('0');
         if !fraction.bytes().all(|b| b.is_ascii_digit()) {

@@ -2,7 +2,9 @@
 
 mod identifiers;
 mod metadata;
+mod old_names;
 mod overlap;
+mod secret;
 
 use super::{EntrySpans, KeySpec, LayerSpec, Specification};
 use crate::pattern::Pattern;
@@ -18,6 +20,7 @@ pub(super) fn check(specification: &Specification, source: &Source) -> Vec<Diagn
     for layer in &specification.layers {
         metadata::check(Declaration::of_layer(layer), source, &mut found);
     }
+    old_names::check(specification, &mut found);
     overlap::check(specification, &mut found);
     identifiers::check(specification, source, &mut found);
     unused_layers(specification, &mut found);
@@ -33,6 +36,7 @@ struct Declaration<'a> {
     span: Span,
     spans: &'a [EntrySpans],
     is_layer: bool,
+    is_array: bool,
 }
 
 impl<'a> Declaration<'a> {
@@ -42,6 +46,7 @@ impl<'a> Declaration<'a> {
             span: key.span,
             spans: &key.spans,
             is_layer: false,
+            is_array: key.is_array(),
         }
     }
 
@@ -51,6 +56,7 @@ impl<'a> Declaration<'a> {
             span: layer.span,
             spans: &layer.spans,
             is_layer: true,
+            is_array: false,
         }
     }
 
@@ -119,7 +125,7 @@ fn twice(name: &str, span: Span, before: Span) -> Diagnostic {
 
 fn unused_layers(specification: &Specification, found: &mut Vec<Diagnostic>) {
     let mut used: HashSet<String> = HashSet::new();
-    for key in &specification.keys {
+    for key in specification.keys.iter().filter(|key| !key.is_removed()) {
         used.extend(key.pattern.layers().map(str::to_owned));
         for (word, value) in &key.metadata {
             if word.starts_with("override/") || word.starts_with("fallback/") {

@@ -12,8 +12,13 @@ use std::collections::{HashMap, HashSet};
 const NEVER: [&str; 4] = ["self", "super", "crate", "Self"];
 
 pub(super) fn check(specification: &Specification, source: &Source, found: &mut Vec<Diagnostic>) {
-    // Arrays have no members of their own.
-    let keys = || specification.keys.iter().filter(|key| !is_array(key));
+    // What is inside arrays has no place of its own, and what is no more has no name.
+    let has_name = |key: &&KeySpec| !key.is_inside_array() && !key.is_removed();
+    let keys = || specification.keys.iter().filter(has_name);
+    let arrays: HashSet<Vec<String>> = keys()
+        .filter(|key| key.is_array())
+        .map(KeySpec::identifiers)
+        .collect();
     let mut tree = Tree::default();
     for key in keys() {
         tree.reach(key.identifiers());
@@ -24,7 +29,8 @@ pub(super) fn check(specification: &Specification, source: &Source, found: &mut 
         let mut node = tree.reach(path.clone());
         let is_branch = !tree.nodes[node].below.is_empty();
         let said_before = !patterns.insert(key.pattern.as_str());
-        if said_before || (is_branch && key.only_describes()) {
+        let describes = (is_branch || arrays.contains(&path)) && !key.is_array();
+        if said_before || (describes && key.only_describes()) {
             continue;
         }
         spelling(key, source, found);
@@ -84,14 +90,9 @@ impl Tree<'_> {
     }
 }
 
-fn is_array(key: &KeySpec) -> bool {
-    let levels = key.pattern.level_patterns();
-    levels.iter().any(|level| level.literal() == Some("#"))
-}
-
 /// Levels and words that cannot be identifiers at all.
 fn spelling(key: &KeySpec, source: &Source, found: &mut Vec<Diagnostic>) {
-    let mut levels = key.pattern.identifiers();
+    let mut levels = key.levels();
     if let Some(identifier) = key.get("identifier") {
         levels.pop();
         let span = metadata_span(key, "identifier");
@@ -251,10 +252,15 @@ fn both(value: &KeySpec, below: &KeySpec, path: &[String]) -> Diagnostic {
     .code("identifier")
     .label(value.span, "a value")
     .label(below.span, "a value below it");
+    let own = match pattern.as_str().strip_suffix('#') {
+        Some(array) => format!("{array}all/#"),
+        None => format!("{pattern}/value"),
+    };
     error = error
-        .help(format!("give the value its own level: `[{pattern}/value]`"))
+        .help(format!("give the value its own level: `[{own}]`"))
         .help(format!("or another identifier: `identifier={last}_value`"));
-    if value.get("default").is_none() && value.get("type").is_none() {
+    let plain = value.get("default").is_none() && value.get("type").is_none();
+    if plain && !value.is_array() {
         error = error.help("or leave `description` alone here, if this should describe the branch");
     }
     error

@@ -1,6 +1,6 @@
 //! Metadata: known words, and values that can be meant.
 
-use super::Declaration;
+use super::{Declaration, secret};
 use crate::pattern::Pattern;
 use crate::rules::{KNOWN, RuleError, Rules, Shortened, Violation, array_index, known, nearest};
 use milieu_diagnostics::{Diagnostic, Source, Span};
@@ -10,9 +10,10 @@ use std::collections::HashMap;
 const OF_KEYS: [&str; 2] = ["identifier", "allow/overlap"];
 
 /// What layers may say. Those with `/` at the end stand for all below them.
-const OF_LAYERS: [&str; 14] = [
+const OF_LAYERS: [&str; 15] = [
     "type",
     "order",
+    "layer/name",
     "layer/order",
     "description",
     "rationale",
@@ -39,8 +40,13 @@ pub(super) fn check(declaration: Declaration<'_>, source: &Source, found: &mut V
             found.push(given_twice(key, word, before));
         } else if !is_known(key, declaration.is_layer) {
             found.push(unknown(key, word, declaration.is_layer));
+        } else if key == "default" && declaration.is_array {
+            found.push(default_of_array(word));
         } else if let Some(wrong) = own_form(key, value, declaration.value(at), source) {
             found.push(wrong);
+        } else if declaration.is_layer && key == "identifier" {
+            found.push(of_values(value, word));
+            usable.push(("layer/name", value.as_str()));
         } else {
             usable.push((key.as_str(), value.as_str()));
         }
@@ -58,9 +64,24 @@ fn is_known(key: &str, of_layer: bool) -> bool {
             None => key == *word,
         });
     }
-    known(key).is_some_and(|known| known.name == key || known.name.ends_with('#'))
+    known(key).is_some_and(|known| known.name == key || known.name.contains('#'))
         && !key.split('/').any(|level| level == "#")
         || OF_KEYS.contains(&key)
+}
+
+/// A layer that is called as values are.
+fn of_values(value: &str, word: Span) -> Diagnostic {
+    Diagnostic::warning("`identifier` is for values; layers have `layer/name`")
+        .code("metadata")
+        .label(word, "it is taken as `layer/name`")
+        .help(format!("write `layer/name={}`", Shortened(value)))
+}
+
+fn default_of_array(word: Span) -> Diagnostic {
+    Diagnostic::error("an array has no default")
+        .code("metadata")
+        .label(word, "an array that nobody gives has no elements")
+        .help("leave this out; elements that all users begin with belong into a file of the system")
 }
 
 fn given_twice(key: &str, again: Span, before: Span) -> Diagnostic {
@@ -121,7 +142,7 @@ fn unknown(key: &str, word: Span, of_layer: bool) -> Diagnostic {
 }
 
 /// Words that people try, and the one that is meant.
-const MEANT: [(&str, &str); 12] = [
+const MEANT: [(&str, &str); 17] = [
     ("comment", "description"),
     ("help", "description"),
     ("doc", "description"),
@@ -134,6 +155,11 @@ const MEANT: [(&str, &str); 12] = [
     ("name", "identifier"),
     ("pattern", "check/validation"),
     ("values", "check/enum"),
+    ("renamed", "was/#"),
+    ("moved", "was/#"),
+    ("alias", "was/#"),
+    ("obsolete", "deprecated"),
+    ("password", "secret"),
 ];
 
 /// The metadata that is probably meant, and what it is for.
@@ -181,7 +207,8 @@ fn own_form(key: &str, value: &str, span: Span, source: &Source) -> Option<Diagn
                 .help(format!("write `{key}` alone")),
         );
     }
-    let is_name = key.starts_with("override/") || key.starts_with("fallback/");
+    let names = ["override/#", "fallback/#", "was/#"];
+    let is_name = known(key).is_some_and(|known| names.contains(&known.name));
     if is_name {
         let error = Pattern::parse(value).err()?;
         // Without quotes the value is what stands in the source.
@@ -232,6 +259,10 @@ fn rules(declaration: Declaration<'_>, mut usable: Vec<(&str, &str)>, found: &mu
             }
         }
     };
+    if rules.secret() {
+        secret::check(declaration, &values, found);
+        values.clear();
+    }
     for (key, value) in &values {
         if let Err(violation) = rules.check(value) {
             let what = format!("the {} `{}`", noun(key), Shortened(value));
@@ -241,21 +272,22 @@ fn rules(declaration: Declaration<'_>, mut usable: Vec<(&str, &str)>, found: &mu
         }
     }
     let has_default = values.iter().any(|(key, _)| *key == "default");
-    if declaration.is_layer || has_default || rules.required() {
+    let removed = declaration.position("removed").is_some();
+    let has_none = declaration.is_layer || declaration.is_array || removed;
+    if has_none || has_default || rules.required() {
         return;
     }
     if let Err(violation) = rules.initial() {
         let what = format!("there is no default, and `{}`", Shortened(&violation.value));
-        found.push(
-            violated(
-                &what,
-                &violation,
-                (declaration.span, "it starts as this"),
-                declaration,
-            )
-            .help("add a `default` that is allowed")
-            .help("or add `require`, if somebody has to give a value"),
-        );
+        let place = (declaration.span, "it starts as this");
+        let error = violated(&what, &violation, place, declaration);
+        found.push(if rules.secret() {
+            error.help("add `require`, so that somebody has to give a value")
+        } else {
+            error
+                .help("add a `default` that is allowed")
+                .help("or add `require`, if somebody has to give a value")
+        });
     }
 }
 

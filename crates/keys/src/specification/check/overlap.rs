@@ -13,7 +13,7 @@ pub(super) fn check(specification: &Specification, found: &mut Vec<Diagnostic>) 
     let mut seen: HashSet<&str> = HashSet::new();
     for key in &specification.keys {
         // The same pattern twice is a duplicate, and said to be one.
-        if !seen.insert(key.pattern.as_str()) {
+        if key.is_removed() || !seen.insert(key.pattern.as_str()) {
             continue;
         }
         // Without rules there was an error already.
