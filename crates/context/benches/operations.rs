@@ -1,18 +1,15 @@
 //! The operations of a context, each beside its physical limit or its control.
 //!
-//! - `operations list` names them;
-//! - `operations count NAME N` executes one N times, for counting instructions
-//!   by the difference of two runs;
-//! - `operations time [NAME…]` prints a JSON line each: `value` in nanoseconds,
-//!   and for some the `ratio` to their limit, measured alternately in one run.
+//! It answers as `xtask/measure` says.
 
 #[path = "../tests/support/mod.rs"]
 #[allow(missing_docs)]
 mod support;
 
-use std::{hint::black_box, time::Instant};
+use std::{hint::black_box, process::ExitCode};
 
-use milieu_context::{Context, Coordinator, Text};
+use measure::{Loop, Operation, alone, answer_fixed, paired};
+use milieu_context::{Array, Context, Coordinator, Text};
 use support::*;
 
 environment! { mod env;
@@ -29,20 +26,11 @@ environment! { mod env;
     v8: Text = "/sw/pi/%session%/v8" { "default" = "en" };
     name: Text = "/a/%session%/of-43-chars/%language%/%country%/v";
 }
+environment! { mod lists; ports: Array<u16> = "/ports/#"; }
 environment! { mod small;
     v0: i64 = "/sw/pi/%session%/v0";
 }
 use env::{Environment, at};
-
-/// Executes an operation a number of times.
-type Loop = Box<dyn FnMut(u64)>;
-
-struct Operation {
-    name: &'static str,
-    make: fn() -> Loop,
-    /// What it is compared with.
-    limit: Option<fn() -> Loop>,
-}
 
 fn open() -> (Coordinator, Context<Environment>) {
     let coordinator = coordinator(&[]);
@@ -168,47 +156,78 @@ fn with_context(mut read: impl FnMut(&mut Context<Environment>) + 'static) -> Lo
     })
 }
 
-fn operation(name: &'static str, make: fn() -> Loop) -> Operation {
-    Operation {
-        name,
-        make,
-        limit: None,
+/// Loads that wait for one another, scattered over as much memory as 100,000
+/// sessions take: what no lookup among them can do without.
+fn scattered_loads() -> Loop {
+    const LINE: usize = 64 / size_of::<usize>();
+    let lines = 100_000 * 400 / 64;
+    // Each line holds where the next one is, in one random round.
+    let mut order: Vec<usize> = (0..lines).collect();
+    for i in (1..lines).rev() {
+        order.swap(i, mix(i as u64) as usize % i);
     }
+    let mut memory = vec![0; lines * LINE];
+    for (at, next) in order.iter().zip(order.iter().cycle().skip(1)) {
+        memory[at * LINE] = next * LINE;
+    }
+    let mut at = 0;
+    Box::new(move |n| {
+        for _ in 0..n {
+            at = black_box(memory[at]);
+        }
+    })
 }
 
-fn paired(name: &'static str, make: fn() -> Loop, limit: fn() -> Loop) -> Operation {
-    Operation {
-        name,
-        make,
-        limit: Some(limit),
-    }
+fn with_plain_list(mut read: impl FnMut(&[u16]) + 'static) -> Loop {
+    let plain = Box::new(lists::Environment {
+        ports: Array::from_static(&[80, 443]),
+    });
+    Box::new(move |n| {
+        for _ in 0..n {
+            read(&black_box(&*plain).ports);
+        }
+    })
+}
+
+fn with_list(mut read: impl FnMut(&mut Context<lists::Environment>) + 'static) -> Loop {
+    let coordinator = coordinator(&[("/ports/#0", "80"), ("/ports/#1", "443")]);
+    let mut cx = coordinator.context().expect("a valid environment");
+    Box::new(move |n| {
+        for _ in 0..n {
+            read(black_box(&mut cx));
+        }
+    })
 }
 
 #[rustfmt::skip]
 fn operations() -> Vec<Operation> {
     vec![
-        operation("loop", || with_context(|cx| { black_box(cx); })),
-        operation("loop-identifier", || Box::new(|n| (0..n).for_each(|i| { black_box(Identifier::of(mix(i) % 10)); }))),
+        alone("loop", || with_context(|cx| { black_box(cx); })),
+        alone("loop-identifier", || Box::new(|n| (0..n).for_each(|i| { black_box(Identifier::of(mix(i) % 10)); }))),
         paired("read", || with_context(|cx| { black_box(cx.plain); }), || with_plain(|e| { black_box(e.plain); })),
-        operation("plain-read", || with_plain(|e| { black_box(e.plain); })),
+        alone("plain-read", || with_plain(|e| { black_box(e.plain); })),
         paired("read-text", || with_context(|cx| { black_box(cx.text.as_str()); }), || with_plain(|e| { black_box(e.text.as_str()); })),
-        operation("plain-read-text", || with_plain(|e| { black_box(e.text.as_str()); })),
-        operation("sync-idle", || with_context(Context::sync)),
-        operation("with-0", enter_untouched),
-        operation("with-9-seen", || enter_9(10, 1)),
-        operation("with-9-seen-1000", || enter_9(10, 1000)),
-        operation("with-9-new", || enter(&sessions(10, 1).0, 1000, 1_000_000)),
-        operation("with-9-new-1000", || enter(&sessions(10, 1000).0, 1000, 1_000_000)),
-        operation("sessions-10-9", || enter_9(10, 1)),
-        operation("sessions-1000-9", || enter_9(1000, 1)),
-        operation("sessions-100000-9", || enter_9(100_000, 1)),
-        operation("sessions-10-1", || enter_1(10)),
-        operation("sessions-100000-1", || enter_1(100_000)),
-        operation("switch-2", || switch(2)),
+        alone("plain-read-text", || with_plain(|e| { black_box(e.text.as_str()); })),
+        paired("read-array", || with_list(|cx| { black_box(cx.ports.as_slice()); }), || with_plain_list(|ports| { black_box(ports); })),
+        alone("plain-read-array", || with_plain_list(|ports| { black_box(ports); })),
+        alone("set-array", || with_list(|cx| cx.set::<lists::at::ports>(&[1, 2, 3]).expect("three numbers"))),
+        alone("sync-idle", || with_context(Context::sync)),
+        alone("with-0", enter_untouched),
+        alone("with-9-seen", || enter_9(10, 1)),
+        alone("with-9-seen-1000", || enter_9(10, 1000)),
+        alone("with-9-new", || enter(&sessions(10, 1).0, 1000, 1_000_000)),
+        alone("with-9-new-1000", || enter(&sessions(10, 1000).0, 1000, 1_000_000)),
+        alone("sessions-10-9", || enter_9(10, 1)),
+        alone("sessions-1000-9", || enter_9(1000, 1)),
+        alone("sessions-100000-9", || enter_9(100_000, 1)),
+        alone("sessions-10-1", || enter_1(10)),
+        alone("sessions-100000-1", || enter_1(100_000)),
+        alone("scattered-load", scattered_loads),
+        alone("switch-2", || switch(2)),
         paired("switch-64", || switch(64), || switch(2)),
-        operation("set", || set(1)),
+        alone("set", || set(1)),
         paired("set-64", || set(64), || set(2)),
-        operation("sync-news", || {
+        alone("sync-news", || {
             let (mut cx, mut others) = open_among(2);
             Box::new(move |n| for _ in 0..n {
                 others[0].activate(Untouched("yes")).expect("no cycle");
@@ -217,8 +236,8 @@ fn operations() -> Vec<Operation> {
                 cx.sync();
             })
         }),
-        operation("name", || with_context(|cx| { black_box(cx.name::<at::name>()); })),
-        operation("request", || {
+        alone("name", || with_context(|cx| { black_box(cx.name::<at::name>()); })),
+        alone("request", || {
             let (cx, _) = sessions(10, 1);
             let id = Identifier::of(3);
             Box::new(move |n| for _ in 0..n {
@@ -229,65 +248,6 @@ fn operations() -> Vec<Operation> {
     ]
 }
 
-/// Nanoseconds an execution, and over its limit: the least of alternate rounds.
-fn time(operation: &Operation) -> (f64, Option<f64>) {
-    let mut run = (operation.make)();
-    let mut n = 1;
-    while {
-        let start = Instant::now();
-        run(n);
-        start.elapsed().as_millis() < 5
-    } {
-        n *= 2;
-    }
-    let round = |run: &mut Loop| {
-        let start = Instant::now();
-        run(n);
-        start.elapsed().as_secs_f64() * 1e9 / n as f64
-    };
-    let mut limit = operation.limit.map(|make| make());
-    let (mut least, mut least_limit) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..15 {
-        least = least.min(round(&mut run));
-        if let Some(limit) = &mut limit {
-            least_limit = least_limit.min(round(limit));
-        }
-    }
-    (least, limit.map(|_| least / least_limit))
-}
-
-fn main() {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a != "--bench")
-        .collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["list"] => operations()
-            .iter()
-            .for_each(|operation| println!("{}", operation.name)),
-        ["count", name, n] => {
-            milieu_context::fix_keys();
-            let operations = operations();
-            let operation = operations.iter().find(|operation| operation.name == *name);
-            let operation =
-                operation.unwrap_or_else(|| panic!("no operation `{name}`; see `list`"));
-            (operation.make)()(n.parse().expect("a number of executions"));
-        }
-        ["time", names @ ..] => {
-            for operation in operations() {
-                if names.is_empty() || names.contains(&operation.name) {
-                    let (value, ratio) = time(&operation);
-                    let ratio = ratio
-                        .map(|r| format!(",\"ratio\":{r:.3}"))
-                        .unwrap_or_default();
-                    println!(
-                        "{{\"name\":\"{}\",\"value\":{value:.2}{ratio}}}",
-                        operation.name
-                    );
-                }
-            }
-        }
-        _ => println!("usage: operations list | count NAME N | time [NAME…]"),
-    }
+fn main() -> ExitCode {
+    answer_fixed(&operations(), milieu_context::fix_keys)
 }

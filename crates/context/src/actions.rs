@@ -138,6 +138,21 @@ impl Coordinator {
         self.register(L::ID, Transition::Deactivation, Box::new(action))
     }
 
+    /// Runs `action` whenever the layer of this identifier is activated globally
+    /// or deactivated: for those who know layers by name only.
+    pub fn on_switch(
+        &self,
+        id: &str,
+        action: impl Fn(&mut Activation<'_>) + Send + Sync + 'static,
+    ) -> [Registration; 2] {
+        let action = Arc::new(action);
+        let again = Arc::clone(&action);
+        [
+            self.register(id, Transition::Activation, Box::new(move |it| action(it))),
+            self.register(id, Transition::Deactivation, Box::new(move |it| again(it))),
+        ]
+    }
+
     fn register(&self, id: &str, transition: Transition, run: Box<Run>) -> Registration {
         let inner = self.inner.clone();
         let slot = inner.slot(id);

@@ -9,9 +9,10 @@ use crate::{
     Policy, SwitchError, Threads, Value, Writable,
     coordinator::Inner,
     core::Core,
+    elements,
     entered::Captured,
+    field::Texts,
     layer::{Binding, Id, LayerCell, Switch, without},
-    map::Place,
     resolve::Layers,
     schema::Plan,
 };
@@ -220,7 +221,8 @@ impl<E: Environment, P: Policy> Context<E, P> {
 
     /// Assigns a value, under the name that it has in the active layers. It is
     /// in the key set at once, and in other contexts at their next
-    /// synchronization.
+    /// synchronization. It becomes the user's value, and is in force also where
+    /// an option says something else.
     ///
     /// ```ignore
     /// cx.set::<at::sw::pi::language>("de")?;
@@ -234,13 +236,24 @@ impl<E: Environment, P: Policy> Context<E, P> {
         V: Assign + Value<Environment = E>,
         P: Writable,
     {
-        let text = <V::Type as Field>::text(value);
+        let texts = <V::Type as Field>::texts(value);
         let (core, environment) = self.parts();
-        // SAFETY: `parts` gives the environment that the plan was made for.
-        unsafe { core.assign(environment, V::INDEX, &text) }
+        // SAFETY: `parts` gives the environment that the plan was made for, and
+        // arrays are what takes several texts.
+        unsafe {
+            match texts {
+                Texts::One(text) => core.assign(environment, V::INDEX, &text),
+                Texts::Each(texts) => {
+                    let texts = texts.iter().map(|text| &**text);
+                    core.assign_all(environment, V::INDEX, texts)
+                }
+            }
+        }
     }
 
-    /// Removes the assigned value; the default is then in force, or a fallback.
+    /// Removes the user's value, assigned or from a file, under the name that it
+    /// has in the active layers. What is below it is then in force: an option,
+    /// the system's value, a fallback, or the default.
     pub fn unset<V>(&mut self)
     where
         V: Assign + Value<Environment = E>,
@@ -251,8 +264,9 @@ impl<E: Environment, P: Policy> Context<E, P> {
         unsafe { core.unset(environment, V::INDEX) };
     }
 
-    /// Removes every key of this environment that belongs to a value of a
-    /// layer, such as all that a session has assigned, and gives its memory back.
+    /// Removes every key of the user, of those of this environment, that belongs
+    /// to a value of a layer, such as all that a session has assigned, and gives
+    /// its memory back.
     pub fn forget(&mut self, layer: impl Layer)
     where
         P: Writable,
@@ -289,8 +303,9 @@ impl<E: Environment, P: Policy> Context<E, P> {
     }
 
     /// The elements of an array, as texts, up to the first index that has
-    /// none. Arrays are no fields of an environment; their name, such as
-    /// `/sw/%session%/hosts/#`, may have placeholders all the same.
+    /// none, and all from one namespace. For arrays that are no field of an
+    /// environment; their name, such as `/sw/%session%/hosts/#`, may have
+    /// placeholders all the same.
     ///
     /// # Errors
     ///
@@ -298,12 +313,7 @@ impl<E: Environment, P: Policy> Context<E, P> {
     pub fn elements(&self, array: &str) -> Result<Vec<&str>, NameError> {
         let pattern = Pattern::parse(array.strip_suffix("/#").unwrap_or(array))?;
         let name = pattern.resolve(|id| self.core.layer_text(id));
-        let element = |index| {
-            let level = milieu_keys::rules::array_level(index);
-            let column = self.core.root.get(Place::of(&format!("{name}/{level}")))?;
-            Some(&*column.datum.text)
-        };
-        Ok((0..).map_while(element).collect())
+        Ok(elements::texts(&self.core.root, name.as_str()))
     }
 
     /// The value of a layer that is active here, as its author gave it.

@@ -14,17 +14,18 @@
 
 use std::{collections::BTreeMap, sync::Arc, task::Waker};
 
-use milieu_keys::{KeySet, Name, Origin};
+use milieu_keys::{KeySet, Name, Namespace, Origin};
 
 use crate::{
-    Context, ContextOptions, Environment, Invalid, KeyError, Named, OpenError, Policy, Threads,
+    Context, ContextOptions, Environment, KeyError, Named, OpenError, Policy, Threads,
     UnknownLayer,
     actions::Actions,
-    field::Cell,
+    batch::Batch,
     layer::{Bound, Global},
-    map::{Column, Datum, Map, Place},
+    map::Map,
+    publish::{self, Counts},
     resolve::Slot,
-    schema::{Plan, Schema, TEXT, ValueSpec, checked},
+    schema::Schema,
     sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, ThreadId, lock},
 };
 
@@ -42,7 +43,7 @@ pub struct Inner {
     /// The generation that contexts may see.
     pub generation: AtomicU64,
     state: Mutex<State>,
-    writers: Mutex<()>,
+    pub writers: Mutex<()>,
     /// Somebody published, or a hold has ended.
     pub news: Condvar,
     pub schema: Mutex<Schema>,
@@ -103,11 +104,21 @@ impl Default for Ring {
 }
 
 impl Ring {
-    fn push(&mut self, generation: u64, hash: u64) {
-        let entry = &mut self.entries[self.count % RING];
-        self.lost = entry.0;
-        *entry = (generation, hash);
-        self.count += 1;
+    /// Lists changes of keys. Once more than there is room for are listed, it
+    /// makes no difference how many.
+    pub fn push_all(&mut self, generation: u64, hashes: &[u64]) {
+        for hash in hashes.iter().take(RING + 1) {
+            let entry = &mut self.entries[self.count % RING];
+            self.lost = self.lost.max(entry.0);
+            *entry = (generation, *hash);
+            self.count += 1;
+        }
+    }
+
+    /// Lists nothing of what there was until this generation: whoever is behind
+    /// refreshes whole.
+    pub fn forget_until(&mut self, generation: u64) {
+        self.lost = generation;
     }
 
     /// The hashes of keys changed after `seen`; `None` where not all are listed.
@@ -149,17 +160,14 @@ impl Coordinator {
         }
     }
 
-    /// A coordinator whose key set starts with the effective keys of `keys`,
-    /// each with its provenance.
+    /// A coordinator whose key set starts with these keys, each with its
+    /// provenance. Of one name the first in the cascade is in force; the others
+    /// come into force when it goes.
     #[must_use]
     pub fn with_keys(keys: &KeySet) -> Self {
         let coordinator = Coordinator::new();
-        let mut root = Map::default();
-        for key in keys.effective() {
-            let column = column(key.name(), key.value(), Some(key.origin().clone()));
-            root.insert(Place::of(key.name()).parent, column);
-        }
-        lock(&coordinator.inner.state).live.root = root;
+        let root = publish::root_of(keys);
+        coordinator.inner.state().live.root = root;
         coordinator
     }
 
@@ -186,8 +194,17 @@ impl Coordinator {
         Ok(Context::open(self.inner.clone(), plan, options))
     }
 
-    /// Assigns a key by its name, for tools and files that change while the
-    /// program runs. Contexts see it at their next synchronization.
+    /// Assigns a key by its name. Contexts see it at their next synchronization.
+    ///
+    /// Without an origin it is an assignment of the program, as
+    /// [`set`](Context::set) makes them: in force whatever options and files
+    /// say, and persisted. With one it is the user's key as that source has it,
+    /// which an option precedes. In both cases it takes the place of the user's
+    /// key. For whole files see [`replace`](Coordinator::replace).
+    ///
+    /// Assigning an element of an [`Array`](crate::Array) that somebody else
+    /// gives, without an origin, takes the array over: the program has then
+    /// assigned the elements as they were, but for this one.
     ///
     /// # Errors
     ///
@@ -195,21 +212,45 @@ impl Coordinator {
     /// breaks the rules of any environment that has this key.
     pub fn assign(&self, name: &str, text: &str, origin: Option<Origin>) -> Result<(), KeyError> {
         let name = Name::parse(name).map_err(KeyError::Name)?;
-        let column = self.inner.checked_column(name.as_str(), text, origin)?;
-        let place = Place::of(name.as_str());
-        self.inner.publish_key(place, Some(column));
+        let datum = publish::datum(name.as_str(), text, Namespace::User, origin);
+        self.inner.publish_batch(Counts::Checked, |map, schema| {
+            Batch::assign(map, schema, datum)
+        })?;
         Ok(())
     }
 
-    /// Removes a key by its name; contexts then see its default.
+    /// Removes the user's key of this name, assigned or not. The next one in the
+    /// cascade is then in force: an option, the system's key, or the default.
     ///
     /// # Errors
     ///
-    /// Fails where the name is not one.
+    /// Fails, and changes nothing, where the name is not one, or where it is
+    /// that of an element without which the array would be too short.
     pub fn remove(&self, name: &str) -> Result<(), KeyError> {
         let name = Name::parse(name).map_err(KeyError::Name)?;
-        self.inner.publish_key(Place::of(name.as_str()), None);
+        self.inner.publish_batch(Counts::Checked, |_, schema| {
+            Ok(Batch::remove(schema, name.as_str()))
+        })?;
         Ok(())
+    }
+
+    /// Whether [`assign`](Coordinator::assign) would take this value of the
+    /// program's, or [`remove`](Coordinator::remove) take the key away, as
+    /// things stand. Nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// As the two.
+    pub fn check(&self, name: &str, value: Option<&str>) -> Result<(), KeyError> {
+        let name = Name::parse(name).map_err(KeyError::Name)?;
+        let checked = self.inner.check_batch(|map, schema| match value {
+            Some(text) => {
+                let datum = publish::datum(name.as_str(), text, Namespace::User, None);
+                Batch::assign(map, schema, datum)
+            }
+            None => Ok(Batch::remove(schema, name.as_str())),
+        });
+        Ok(checked?)
     }
 
     /// A layer by the identifier and the value that somebody gave: a request, a
@@ -235,21 +276,6 @@ impl Coordinator {
     #[must_use]
     pub fn same(&self, other: &Coordinator) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
-    }
-}
-
-/// A text without a type, as files give it.
-fn column(name: &str, text: &str, origin: Option<Origin>) -> Column {
-    let datum = Arc::new(Datum {
-        name: name.into(),
-        text: text.into(),
-        origin,
-    });
-    Column {
-        base: Place::of(name).base,
-        tag: TEXT,
-        cell: Cell::zero(crate::Kind::Text, &datum.text),
-        datum,
     }
 }
 
@@ -284,44 +310,6 @@ impl Inner {
     /// The identifier of a layer.
     pub fn layer_id(&self, slot: Slot) -> Arc<str> {
         lock(&self.schema).id(slot)
-    }
-
-    /// The plan of an environment, registering it when it is new: its keys
-    /// that are already loaded are checked and typed.
-    pub fn plan<E: Environment>(&self) -> Result<Arc<Plan>, OpenError> {
-        let known = lock(&self.schema).known_plan::<E>();
-        if let Some(plan) = known {
-            return Ok(plan);
-        }
-        let _order = lock(&self.writers);
-        let (specs, layer_count) = {
-            let mut schema = lock(&self.schema);
-            (schema.describe::<E>()?, schema.layer_count())
-        };
-        let mut root = self.state().live.root.clone();
-        type_keys(&mut root, &specs)?;
-        let plan = lock(&self.schema).remember::<E>(specs);
-        if layer_count > 0 {
-            let last = self.layer_id(Slot::try_from(layer_count - 1).expect("counted above"));
-            self.slot(&last);
-        }
-        let old = std::mem::replace(&mut self.state().live.root, root);
-        drop(old);
-        Ok(plan)
-    }
-
-    fn checked_column(
-        &self,
-        name: &str,
-        text: &str,
-        origin: Option<Origin>,
-    ) -> Result<Column, Invalid> {
-        let mut made = column(name, text, origin);
-        let schema = lock(&self.schema);
-        for spec in schema.values_of(name) {
-            type_column(&mut made, spec, name)?;
-        }
-        Ok(made)
     }
 
     /// Whether a switch would change nothing. What a context sees is not enough
@@ -362,36 +350,8 @@ impl Inner {
         })
     }
 
-    /// Publishes the new value of a key, or that it has none.
-    pub fn publish_key(&self, place: Place, column: Option<Column>) -> (Published, Map) {
-        let _order = lock(&self.writers);
-        // Only writers change the root, so it is still this one at the swap.
-        let mut root = self.state().live.root.clone();
-        match column {
-            Some(column) => root.insert(place.parent, column),
-            None => {
-                root.remove(place);
-            }
-        }
-        let ours = root.clone();
-        let mut state = self.state();
-        let generation = state.live.generation + 1;
-        let old = std::mem::replace(&mut state.live.root, root);
-        state.keys.push(generation, place.hash());
-        let pending = self.announce(state, generation);
-        drop(old);
-        (
-            Published {
-                generation,
-                pending,
-                acting: false,
-            },
-            ours,
-        )
-    }
-
     /// Ends a publication: from here on others see it, unless the key set is held.
-    fn announce(&self, mut state: MutexGuard<'_, State>, generation: u64) -> bool {
+    pub fn announce(&self, mut state: MutexGuard<'_, State>, generation: u64) -> bool {
         state.live.generation = generation;
         if state.frozen.is_some() {
             return true;
@@ -411,58 +371,6 @@ impl Inner {
             self.news.notify_all();
         }
         wakers.into_values().for_each(Waker::wake);
-    }
-}
-
-/// Types every loaded key that one of `specs` names, or lists those that break a rule.
-fn type_keys(root: &mut Map, specs: &[Arc<ValueSpec>]) -> Result<(), OpenError> {
-    let mut changed: Vec<Column> = Vec::new();
-    let mut invalid = Vec::new();
-    let mut apply = |spec: &ValueSpec, column: &Column| {
-        let mut typed = column.clone();
-        match type_column(&mut typed, spec, &column.datum.name) {
-            Ok(()) => changed.push(typed),
-            Err(error) => invalid.push(error),
-        }
-    };
-    let (contextual, plain): (Vec<_>, Vec<_>) =
-        specs.iter().partition(|spec| spec.pattern.is_contextual());
-    for spec in plain {
-        if let Some(column) = root.get(Place::of(spec.pattern.as_str())) {
-            apply(spec, column);
-        }
-    }
-    if !contextual.is_empty() {
-        root.for_each(|column| {
-            for spec in &contextual {
-                if spec.pattern.matches(&column.datum.name) {
-                    apply(spec, column);
-                }
-            }
-        });
-    }
-    if !invalid.is_empty() {
-        invalid.sort_by(|a: &Invalid, b: &Invalid| a.name.cmp(&b.name));
-        return Err(OpenError::Invalid(invalid));
-    }
-    for column in changed {
-        root.insert(Place::of(&column.datum.name).parent, column);
-    }
-    Ok(())
-}
-
-fn type_column(column: &mut Column, spec: &ValueSpec, name: &str) -> Result<(), Invalid> {
-    match checked(spec.kind, &spec.rules, &column.datum.text) {
-        Ok(cell) => {
-            column.cell = cell;
-            column.tag = spec.tag;
-            Ok(())
-        }
-        Err(violation) => Err(Invalid {
-            name: name.into(),
-            violation,
-            origin: column.datum.origin.clone(),
-        }),
     }
 }
 

@@ -22,11 +22,12 @@ use std::{
 use crate::{
     Descriptor,
     arena::Arena,
+    batch::{ArrayEdit, Edit},
     coordinator::{Inner, find_cycle},
     field::Cell,
     frame::Frame,
     layer::{Bound, Global, Id, LayerCell, Scope, Source, ThreadBased},
-    map::{Column, Map, Place},
+    map::{Map, Place},
     resolve::{Layers, Slot},
     schema::{Plan, Planned, Touched, ValueSpec},
     sync::{Ordering, lock},
@@ -36,7 +37,10 @@ use crate::{
 #[derive(Clone)]
 pub enum Pending {
     Switch(Slot, Global),
-    Key(Place, Option<Column>),
+    /// An assignment, or a removal.
+    Key(Place, Edit),
+    /// The same of elements.
+    Array(Arc<ArrayEdit>),
 }
 
 /// See the [module](self).
@@ -56,6 +60,8 @@ pub struct Core {
     pub arena: Arena,
     /// The hash of each value's name at its last evaluation.
     pub hashes: Vec<u64>,
+    /// Where each value stood in the last row that had it.
+    guesses: Vec<u8>,
     pub frames: Vec<Frame>,
     pub saved: Vec<(Slot, LayerCell)>,
     pub undo: Vec<Undo>,
@@ -72,7 +78,7 @@ pub struct Core {
     /// Whether it synchronizes at all.
     pub shared: bool,
     /// Layers by the address of their identifier.
-    ids: [(usize, usize, u32); IDS],
+    ids: [Pair; PAIRS],
     /// Reused by synchronizations.
     pub adopted: Vec<(Slot, Global)>,
     marks: Vec<u64>,
@@ -83,14 +89,35 @@ pub struct Core {
     panicked: bool,
 }
 
-const IDS: usize = 16;
+/// A layer that was looked up.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    /// Where its identifier lies; none lies at 0.
+    address: usize,
+    length: usize,
+    /// Its number and [`TOUCHES`].
+    slot: u32,
+}
+
+impl Looked {
+    #[inline]
+    fn is(&self, address: usize, length: usize) -> bool {
+        self.address == address && self.length == length
+    }
+}
+
+/// The last two whose addresses fall on the same place, so that two which a
+/// program uses by turns do not drive each other out.
+type Pair = [Looked; 2];
+
+const PAIRS: usize = 8;
 
 /// Beside the number of a layer: it touches values of this environment.
 const TOUCHES: u32 = 1 << 31;
 
 #[inline]
 fn place_of(address: usize) -> usize {
-    (address ^ (address >> 4)) % IDS
+    (address ^ (address >> 4)) % PAIRS
 }
 
 /// A value as it was before a frame changed it.
@@ -122,6 +149,7 @@ impl Core {
             locals: Vec::new(),
             arena: Arena::default(),
             hashes: vec![0; count],
+            guesses: vec![0; count],
             frames: Vec::new(),
             saved: Vec::new(),
             undo: Vec::new(),
@@ -133,7 +161,7 @@ impl Core {
             identity: next_identity(),
             role,
             shared,
-            ids: [(0, 0, 0); IDS],
+            ids: [[Looked::default(); 2]; PAIRS],
             adopted: Vec::new(),
             marks: Vec::new(),
             mark: 0,
@@ -170,6 +198,7 @@ impl Core {
             locals: Vec::new(),
             arena: Arena::default(),
             hashes: self.hashes.clone(),
+            guesses: self.guesses.clone(),
             frames: Vec::new(),
             saved: Vec::new(),
             undo: Vec::new(),
@@ -236,8 +265,11 @@ impl Core {
     #[inline]
     fn known(&self, id: &'static str) -> (bool, u32) {
         let (address, length) = (id.as_ptr().addr(), id.len());
-        let entry = &self.ids[place_of(address)];
-        (entry.0 == address && entry.1 == length, entry.2)
+        let [newer, older] = &self.ids[place_of(address)];
+        if newer.is(address, length) {
+            return (true, newer.slot);
+        }
+        (older.is(address, length), older.slot)
     }
 
     #[cold]
@@ -252,7 +284,13 @@ impl Core {
             } else {
                 0
             };
-            self.ids[place_of(address)] = (address, length, slot | touches);
+            let pair = &mut self.ids[place_of(address)];
+            pair[1] = pair[0];
+            pair[0] = Looked {
+                address,
+                length,
+                slot: slot | touches,
+            };
         }
         self.make_room(slot);
         slot
@@ -368,9 +406,8 @@ impl Core {
         if changed.is_empty() {
             return;
         }
-        self.mark += 1;
         let plan = self.plan_ref();
-        self.marks.resize(plan.values.len(), 0);
+        self.begin_round();
         for slot in changed {
             self.layers[*slot as usize].make_hash();
             if let Some(touched) = plan.touched(*slot) {
@@ -378,6 +415,27 @@ impl Core {
                 unsafe { self.evaluate(environment, touched, record, changed_once) };
             }
         }
+    }
+
+    /// Marks no value.
+    fn begin_round(&mut self) {
+        self.mark += 1;
+        self.marks.resize(self.plan.values.len(), 0);
+    }
+
+    /// Marks the values whose current names are among `hashes`, and those whose
+    /// names are several; says whether there are any.
+    pub fn mark_keys(&mut self, hashes: &[u64]) -> bool {
+        self.begin_round();
+        let mut any = false;
+        let values = self.plan.values.iter().zip(&self.hashes);
+        for ((planned, hash), mark) in values.zip(&mut self.marks) {
+            if hashes.contains(hash) || planned.spec.has_alternates() {
+                *mark = self.mark;
+                any = true;
+            }
+        }
+        any
     }
 
     /// Evaluates every value.
@@ -416,7 +474,7 @@ impl Core {
             let known = &mut self.hashes[index as usize];
             if record {
                 // SAFETY: as above.
-                let cell = unsafe { Cell::load(planned.kind, field) };
+                let cell = unsafe { Cell::load(planned.shape, field) };
                 self.undo.push(Undo {
                     value: index,
                     cell,
@@ -424,8 +482,8 @@ impl Core {
                 });
             }
             *known = hash;
-            // SAFETY: as above; the cell was made for this kind (`ValueSpec::cell`).
-            unsafe { cell.store(planned.kind, field) };
+            // SAFETY: as above; the cell was made for the value's kind (`ValueSpec::cell`).
+            unsafe { cell.store(planned.shape, field) };
         };
         for group in &touched.groups {
             let own = &values[group.values[0] as usize].spec.own;
@@ -438,7 +496,8 @@ impl Core {
                 let planned = &values[index as usize];
                 let spec = &*planned.spec;
                 let base = spec.own.base.hash(layers);
-                let column = row.and_then(|row| row.column(base));
+                let guess = &mut self.guesses[index as usize];
+                let column = row.and_then(|row| row.column_near(base, guess));
                 put(index, planned, spec.cell(column), parent.then(base).main);
             }
         }
@@ -711,4 +770,9 @@ pub struct Marks<'a> {
 /// Wants each value once a round.
 pub fn changed_once(marks: &mut Marks<'_>, index: u32) -> bool {
     std::mem::replace(&mut marks.marks[index as usize], marks.mark) != marks.mark
+}
+
+/// Wants the values that are marked.
+pub fn marked(marks: &mut Marks<'_>, index: u32) -> bool {
+    marks.marks[index as usize] == marks.mark
 }

@@ -23,15 +23,23 @@ pub struct Descriptor {
 ///
 /// `Self` consists of the fields that `VALUES` describes and of nothing else:
 /// each offset and kind is that of one field, no two overlap, and every field
-/// is described. For [`Kind::Enum`], the metadata lists exactly the enum's
-/// variants, in the order of their discriminants. Copying the bytes of `Self`
-/// is then copying the values, which [`Context::fork`](crate::Context::fork) does.
+/// is described. For [`Kind::Enum`], and for arrays of that kind, the metadata
+/// lists exactly the enum's variants, in the order of their discriminants.
+/// Copying the bytes of `Self` is then copying the values, which
+/// [`Context::fork`](crate::Context::fork) does.
 pub unsafe trait Environment: Sized + Send + Sync + 'static {
     /// All values, in the order of the specification.
     const VALUES: &'static [Descriptor];
 
     /// An environment that holds every default.
     fn initial() -> Self;
+
+    /// The names of keys that are no more, and why: for those who still have
+    /// them in their files.
+    #[must_use]
+    fn removed() -> Vec<(String, &'static str)> {
+        Vec::new()
+    }
 }
 
 /// A marker type that names one value of an environment: `at::sw::pi::language`.

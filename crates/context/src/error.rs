@@ -138,6 +138,13 @@ pub enum OpenError {
         /// The other one, known before.
         other: String,
     },
+    /// A value is an array and cannot be one, or is none and should be.
+    Array {
+        /// The pattern.
+        pattern: String,
+        /// Why, and what to do.
+        problem: &'static str,
+    },
     /// Keys that were loaded break the rules of the environment; all of them.
     Invalid(Vec<Invalid>),
 }
@@ -153,6 +160,7 @@ impl fmt::Display for OpenError {
                 "{pattern} and {other} can both name one key but differ in type; give them one \
                  type, or rename one of them"
             ),
+            OpenError::Array { pattern, problem } => write!(f, "{pattern}: {problem}"),
             OpenError::Invalid(all) => {
                 for (i, invalid) in all.iter().enumerate() {
                     if i > 0 {

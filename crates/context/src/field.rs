@@ -1,10 +1,10 @@
 //! What a contextual value can be, and its type-erased form, the [`Cell`].
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ptr::NonNull};
 
 use milieu_keys::Scalar;
 
-use crate::Text;
+use crate::{Array, Text};
 
 /// The representation of a contextual value in the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,26 +31,57 @@ pub enum Kind {
     Text,
     /// A `#[repr(u32)]` enum without fields whose discriminants count from 0.
     Enum,
+    /// An [`Array`] whose elements are of this kind, which is no array itself.
+    Array(&'static Kind),
 }
 
 impl Kind {
     /// Size of the field in bytes.
     #[must_use]
     pub const fn width(self) -> usize {
+        match self.shape() {
+            Shape::One => 1,
+            Shape::Two => 2,
+            Shape::Four => 4,
+            Shape::Eight => 8,
+            Shape::Pair => size_of::<Text>(),
+        }
+    }
+
+    pub(crate) const fn shape(self) -> Shape {
         match self {
-            Kind::Bool => 1,
-            Kind::I16 | Kind::U16 => 2,
-            Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => 4,
-            Kind::I64 | Kind::U64 | Kind::F64 => 8,
-            Kind::Text => size_of::<Text>(),
+            Kind::Bool => Shape::One,
+            Kind::I16 | Kind::U16 => Shape::Two,
+            Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => Shape::Four,
+            Kind::I64 | Kind::U64 | Kind::F64 => Shape::Eight,
+            Kind::Text | Kind::Array(_) => Shape::Pair,
+        }
+    }
+
+    /// What the elements are, of an array.
+    pub(crate) const fn element(self) -> Option<Kind> {
+        match self {
+            Kind::Array(element) => Some(*element),
+            _ => None,
         }
     }
 }
 
+/// How a field lies in memory, whatever it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    One,
+    Two,
+    Four,
+    Eight,
+    /// A pointer and a length: a text, or an array.
+    Pair,
+}
+
 /// A Rust type that can be a contextual value.
 ///
-/// Implemented for `bool`, the integers from 16 to 64 bits, the floats and
-/// [`Text`]; `#[derive(Choice)]` implements it for enums.
+/// Implemented for `bool`, the integers from 16 to 64 bits, the floats,
+/// [`Text`], and [`Array`]s of these; `#[derive(Choice)]` implements it for enums.
 ///
 /// # Safety
 ///
@@ -58,10 +89,24 @@ impl Kind {
 pub unsafe trait Field: 'static {
     /// The representation.
     const KIND: Kind;
-    /// What an assignment takes: `&str` for [`Text`], the type itself otherwise.
-    type Input<'a>;
-    /// The text that the key set keeps for an assigned value.
+    /// What an assignment takes: `&str` for [`Text`], a slice for [`Array`], the
+    /// type itself otherwise.
+    type Input<'a>: 'a;
+    /// The text that the key set keeps for an assigned value. That of an array
+    /// has one line for each element.
     fn text<'a>(input: Self::Input<'a>) -> Cow<'a, str>;
+    /// One text, or one for each element.
+    #[doc(hidden)]
+    fn texts<'a>(input: Self::Input<'a>) -> Texts<'a> {
+        Texts::One(Self::text(input))
+    }
+}
+
+/// What an assignment assigns.
+#[doc(hidden)]
+pub enum Texts<'a> {
+    One(Cow<'a, str>),
+    Each(Vec<Cow<'a, str>>),
 }
 
 macro_rules! number {
@@ -96,15 +141,38 @@ unsafe impl Field for Text {
     }
 }
 
-/// A value without its type: the bits of a number, or a string's pointer and length.
+// SAFETY: `Kind::Array` documents an array of this kind.
+unsafe impl<T: Field> Field for Array<T>
+where
+    for<'a> T::Input<'a>: Copy,
+{
+    const KIND: Kind = {
+        assert!(
+            T::KIND.element().is_none(),
+            "the elements of an array are no arrays"
+        );
+        Kind::Array(&T::KIND)
+    };
+    type Input<'a> = &'a [T::Input<'a>];
+    fn text<'a>(input: Self::Input<'a>) -> Cow<'a, str> {
+        let texts: Vec<_> = input.iter().map(|element| T::text(*element)).collect();
+        Cow::Owned(texts.join("\n"))
+    }
+    fn texts<'a>(input: Self::Input<'a>) -> Texts<'a> {
+        Texts::Each(input.iter().map(|element| T::text(*element)).collect())
+    }
+}
+
+/// A value without its type: the bits of a number, or the pointer and the
+/// length of a text or an array.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     pointer: *const u8,
     bits: u64,
 }
 
-// SAFETY: the pointer is only ever read as the immutable bytes of a string that
-// the holder of the cell keeps alive.
+// SAFETY: the pointer is only ever read as the immutable bytes of a text, or the
+// immutable elements of an array, that the holder of the cell keeps alive.
 unsafe impl Send for Cell {}
 // SAFETY: as above.
 unsafe impl Sync for Cell {}
@@ -139,13 +207,14 @@ impl Cell {
     }
 
     /// The value of a field that nothing gives a value: zero, false, the first
-    /// variant, or `text`, which must outlive every use of the cell.
+    /// variant, no elements, or `text`, which must outlive every use of the cell.
     pub fn zero(kind: Kind, text: &str) -> Cell {
         match kind {
             Kind::Text => Cell {
                 pointer: text.as_ptr(),
                 bits: text.len() as u64,
             },
+            Kind::Array(_) => Cell::slice(NonNull::<u64>::dangling().as_ptr().cast(), 0),
             _ => Cell {
                 pointer: std::ptr::null(),
                 bits: 0,
@@ -153,29 +222,36 @@ impl Cell {
         }
     }
 
+    /// The cell of an array: so many elements from there on, which must outlive
+    /// every use of the cell.
+    pub fn slice(elements: *const u8, count: usize) -> Cell {
+        Cell {
+            pointer: elements,
+            bits: count as u64,
+        }
+    }
+
     /// Writes the value into its field.
     ///
     /// # Safety
     ///
-    /// `field` is valid for writing `kind`, and this cell was made or read with
-    /// the same `kind` (and, for enums, the same variants).
+    /// `field` is valid for writing a field of this shape, and this cell was made
+    /// or read with the field's kind (and, for enums, the same variants).
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
-    pub unsafe fn store(self, kind: Kind, field: *mut u8) {
+    pub unsafe fn store(self, shape: Shape, field: *mut u8) {
         // SAFETY: the caller vouches for the field; the representations are
-        // those that `Kind` documents, and `bool` and enum cells hold only
-        // values that `Cell::new` accepted.
+        // those that `Kind` documents, of which `Text` and `Array` are one, and
+        // `bool` and enum cells hold only values that `Cell::new` accepted.
         unsafe {
-            match kind {
-                Kind::Text => field
+            match shape {
+                Shape::Pair => field
                     .cast::<Text>()
                     .write(Text::from_raw(self.pointer, self.bits as usize)),
-                Kind::I64 | Kind::U64 | Kind::F64 => field.cast::<u64>().write(self.bits),
-                Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => {
-                    field.cast::<u32>().write(self.bits as u32);
-                }
-                Kind::I16 | Kind::U16 => field.cast::<u16>().write(self.bits as u16),
-                Kind::Bool => field.write(self.bits as u8),
+                Shape::Eight => field.cast::<u64>().write(self.bits),
+                Shape::Four => field.cast::<u32>().write(self.bits as u32),
+                Shape::Two => field.cast::<u16>().write(self.bits as u16),
+                Shape::One => field.write(self.bits as u8),
             }
         }
     }
@@ -184,29 +260,24 @@ impl Cell {
     ///
     /// # Safety
     ///
-    /// `field` is valid for reading `kind`.
+    /// `field` is valid for reading a field of this shape.
     #[inline]
-    pub unsafe fn load(kind: Kind, field: *const u8) -> Cell {
+    pub unsafe fn load(shape: Shape, field: *const u8) -> Cell {
         let number = |bits| Cell {
             pointer: std::ptr::null(),
             bits,
         };
         // SAFETY: the caller vouches for the field.
         unsafe {
-            match kind {
-                Kind::Text => {
-                    let text = &*field.cast::<Text>();
-                    Cell {
-                        pointer: text.as_ptr(),
-                        bits: text.len() as u64,
-                    }
+            match shape {
+                Shape::Pair => {
+                    let (pointer, length) = (*field.cast::<Text>()).parts();
+                    Cell::slice(pointer, length)
                 }
-                Kind::I64 | Kind::U64 | Kind::F64 => number(field.cast::<u64>().read()),
-                Kind::I32 | Kind::U32 | Kind::F32 | Kind::Enum => {
-                    number(u64::from(field.cast::<u32>().read()))
-                }
-                Kind::I16 | Kind::U16 => number(u64::from(field.cast::<u16>().read())),
-                Kind::Bool => number(u64::from(field.read())),
+                Shape::Eight => number(field.cast::<u64>().read()),
+                Shape::Four => number(u64::from(field.cast::<u32>().read())),
+                Shape::Two => number(u64::from(field.cast::<u16>().read())),
+                Shape::One => number(u64::from(field.read())),
             }
         }
     }

@@ -5,14 +5,20 @@
 //! is one name; the others are found among the keys. An inactive layer has no
 //! value, so nothing belongs to it: what all have in common is never forgotten.
 
+use std::collections::BTreeSet;
+
 use milieu_keys::{Pattern, Piece, escape_value, pattern::LevelPattern};
 
 use crate::{
     Layer,
+    batch::Batch,
     core::Core,
+    elements::part_of,
     layer::{Id, LayerCell},
-    map::Place,
+    map::Map,
+    publish::Counts,
     resolve::{Layers, split_levels},
+    schema::Schema,
 };
 
 fn layer_id<L: Layer>(_: &L) -> &'static str {
@@ -20,8 +26,8 @@ fn layer_id<L: Layer>(_: &L) -> &'static str {
 }
 
 impl Core {
-    /// Removes every stored key of this environment whose name depends on
-    /// `layer` having its value, whoever assigned it.
+    /// Removes every key of the user, of those of this environment, whose name
+    /// depends on `layer` having its value, whichever context assigned it.
     ///
     /// # Safety
     ///
@@ -31,39 +37,63 @@ impl Core {
         if value.is_empty() {
             return;
         }
-        let slot = self.slot(Id::Static(layer_id(layer)));
-        let plan = self.plan.clone();
-        let keys = self.inner.state().live.root.clone();
+        let id = layer_id(layer);
+        let slot = self.slot(Id::Static(id));
         let mut cells = self.layers.clone();
         // SAFETY: `value` outlives the cells, which are dropped with this call.
         cells[slot as usize] = unsafe { LayerCell::new(value.as_ptr(), value.len()) };
-        let mut places: Vec<Place> = Vec::new();
-        let mut patterns = Vec::new();
+        let mut belonging = Belonging {
+            bound: Bound::new(id, &value),
+            names: BTreeSet::new(),
+            patterns: Vec::new(),
+        };
+        let plan = self.plan.clone();
         for planned in &plan.values {
-            let spec = &planned.spec;
-            let slots = spec.own.slots();
+            let own = &planned.spec.own;
+            let slots = own.slots();
             if slots == [slot] {
                 // Only this layer makes the name, so the name is known.
-                places.push(spec.own.place(Layers(&cells)));
+                belonging.names.insert(own.name(Layers(&cells)));
             } else if slots.contains(&slot) {
-                patterns.push(&spec.pattern);
+                belonging.patterns.push(&planned.spec.pattern);
             }
         }
-        if !patterns.is_empty() {
-            let bound = Bound::new(layer_id(layer), &value);
-            keys.for_each(|column| {
+        let make = |map: &Map, schema: &Schema| Ok(belonging.batch(map, schema));
+        if let Ok(Some(keys)) = self.inner.publish_batch(Counts::Any, make) {
+            // SAFETY: as the caller vouches.
+            unsafe { self.take_over(environment, keys) };
+        }
+    }
+}
+
+/// The names that belong to a value of a layer.
+struct Belonging<'a> {
+    names: BTreeSet<String>,
+    /// Which make further names, together with other layers.
+    patterns: Vec<&'a Pattern>,
+    bound: Bound<'a>,
+}
+
+impl Belonging<'_> {
+    /// The removal of the user's keys with these names.
+    fn batch(mut self, map: &Map, schema: &Schema) -> Batch {
+        if !self.patterns.is_empty() {
+            map.for_each(|column| {
                 let name = &column.datum.name;
-                if patterns.iter().any(|pattern| bound.makes(pattern, name)) {
-                    places.push(Place::of(name));
+                let array = part_of(name).map(|(array, _)| array);
+                for name in [Some(name.to_string()), array].into_iter().flatten() {
+                    let mut patterns = self.patterns.iter();
+                    if patterns.any(|pattern| self.bound.makes(pattern, &name)) {
+                        self.names.insert(name);
+                    }
                 }
             });
         }
-        places.retain(|place| keys.get(*place).is_some());
-        drop(keys);
-        for place in places {
-            // SAFETY: as the caller vouches.
-            unsafe { self.publish_value(environment, place, None) };
+        let mut batch = Batch::default();
+        for name in self.names {
+            batch.remove_all(map, schema, &name);
         }
+        batch
     }
 }
 

@@ -341,7 +341,7 @@ impl Core {
             // SAFETY: the caller vouches for `environment`; the cell was
             // loaded from this very field, and what it points to is alive,
             // because `root` has not changed since (the epoch).
-            unsafe { cell.store(planned.kind, environment.add(planned.offset as usize)) };
+            unsafe { cell.store(planned.shape, environment.add(planned.offset as usize)) };
         }
         self.uncover(&frame);
     }

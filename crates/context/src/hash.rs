@@ -67,8 +67,8 @@ impl Hash {
         let keys = keys();
         let bytes = level.as_bytes();
         let mut hash = Hash {
-            main: keys.main.0 ^ (bytes.len() as u64),
-            check: keys.check.0 ^ (bytes.len() as u64),
+            main: keys.main.0,
+            check: keys.check.0,
         };
         let mut add = |word: u64| {
             hash.main = fold(hash.main ^ word, keys.main.1);
@@ -82,6 +82,9 @@ impl Hash {
         if !rest.is_empty() {
             add(last_word(rest));
         }
+        // Not before: there, a word could make up for another length.
+        hash.main ^= bytes.len() as u64;
+        hash.check ^= bytes.len() as u64;
         hash
     }
 
@@ -112,4 +115,42 @@ fn last_word(rest: &[u8]) -> u64 {
     }
     let (first, middle, last) = (rest[0], rest[rest.len() / 2], rest[rest.len() - 1]);
     u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::size::size;
+    use std::collections::{HashMap, HashSet};
+
+    /// Every text of at most `length` of these characters.
+    fn texts(characters: &str, length: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut last = all.clone();
+        for _ in 0..length {
+            let longer = last
+                .iter()
+                .flat_map(|text| characters.chars().map(move |c| format!("{text}{c}")));
+            last = longer.collect();
+            all.extend_from_slice(&last);
+        }
+        all
+    }
+
+    #[test]
+    fn different_levels_have_different_hashes() {
+        let mut levels = texts("0123456789abcdef", size(3, 2, 1));
+        levels.extend(texts("ab`", size(9, 4, 2)));
+        levels.sort_unstable();
+        levels.dedup();
+        let mut seen = HashMap::new();
+        let mut lanes = [HashSet::new(), HashSet::new()];
+        for level in &levels {
+            let hash = Hash::level(level);
+            assert_eq!(seen.insert(hash, level), None, "`{level}`");
+            lanes[0].insert(hash.main);
+            lanes[1].insert(hash.check);
+        }
+        assert!(lanes.iter().all(|lane| lane.len() == levels.len()));
+    }
 }

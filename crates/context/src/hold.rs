@@ -1,13 +1,14 @@
 //! Holding the key set still, to write it down.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, sync::Arc};
 
-use milieu_keys::Origin;
+use milieu_keys::{Namespace, Origin};
 
 use crate::{
     Coordinator,
     coordinator::{SlotState, View},
-    map::Map,
+    elements::keys_of,
+    map::{Datum, Map},
     sync,
 };
 
@@ -20,6 +21,19 @@ pub struct Entry<'a> {
     pub text: &'a str,
     /// Who said so; absent where the program assigned it.
     pub origin: Option<&'a Origin>,
+    /// The namespace of the key. What the program assigns is the user's.
+    pub namespace: Namespace,
+}
+
+impl<'a> Entry<'a> {
+    fn of(datum: &'a Datum) -> Self {
+        Entry {
+            name: &datum.name,
+            text: &datum.text,
+            origin: datum.origin.as_ref(),
+            namespace: datum.namespace,
+        }
+    }
 }
 
 /// The key set of a coordinator, which nobody alters while this is held.
@@ -85,16 +99,27 @@ impl Coordinator {
 }
 
 impl Held {
-    /// Every key, in the order of their names.
+    /// Every key that is in force, in the order of their names.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'_>> {
+        self.entries_of(Some)
+    }
+
+    /// The keys of one namespace, in force or not, in the order of their names.
+    /// Those that the program has assigned are the user's.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: Namespace) -> Vec<Entry<'_>> {
+        self.entries_of(|datum| datum.of(namespace))
+    }
+
+    fn entries_of<'a>(
+        &'a self,
+        choose: impl Fn(&'a Arc<Datum>) -> Option<&'a Arc<Datum>>,
+    ) -> Vec<Entry<'a>> {
         let mut entries = Vec::new();
         self.root.for_each(|column| {
-            entries.push(Entry {
-                name: &column.datum.name,
-                text: &column.datum.text,
-                origin: column.datum.origin.as_ref(),
-            });
+            let datum = keys_of(column).and_then(&choose);
+            entries.extend(datum.map(|datum| Entry::of(datum)));
         });
         entries.sort_unstable_by(|a, b| a.name.split('/').cmp(b.name.split('/')));
         entries

@@ -315,7 +315,7 @@ impl<V: Value> Switch for ValueLayer<V> {
 }
 
 fn last_identifier(pattern: &'static str) -> &'static str {
-    let plain = |level: &&str| !level.is_empty() && !level.contains('%');
+    let plain = |level: &&str| !level.is_empty() && !level.contains('%') && *level != "#";
     pattern.rsplit('/').find(plain).unwrap_or(pattern)
 }
 

@@ -25,10 +25,14 @@
 
 mod actions;
 mod arena;
+mod array;
 mod assign;
+mod batch;
+mod cascade;
 mod context;
 mod coordinator;
 mod core;
+mod elements;
 mod entered;
 mod environment;
 mod error;
@@ -41,20 +45,33 @@ mod layer;
 mod map;
 mod part;
 mod policy;
+mod publish;
+mod register;
+mod replace;
 mod resolve;
 mod schema;
+mod slice;
 mod sync;
 mod synchronize;
+mod tags;
 mod text;
 mod trie;
 mod wait;
 
+// The tests beside the code measure out as those of its users do.
+#[cfg(test)]
+#[path = "../tests/support/size.rs"]
+mod size;
+
 pub use actions::{Activation, Registration};
+pub use array::Array;
 pub use context::{Context, ContextOptions};
 pub use coordinator::Coordinator;
 pub use entered::{Captured, Entered};
 pub use environment::{Assign, Descriptor, Environment, Value};
 pub use error::{Invalid, KeyError, OpenError, SwitchError, UnknownLayer};
+#[doc(hidden)]
+pub use field::Texts;
 pub use field::{Field, Kind};
 pub use hold::{Entry, Held};
 pub use layer::{
@@ -63,6 +80,7 @@ pub use layer::{
 };
 pub use part::Part;
 pub use policy::{NoContext, Policy, ReadOnly, SingleThread, Threads, Writable};
+pub use replace::{Content, Difference};
 pub use text::Text;
 pub use wait::Changed;
 

@@ -13,9 +13,16 @@
 
 use std::sync::Arc;
 
-use milieu_keys::{Origin, split};
+use milieu_keys::{Namespace, Origin, split};
+use triomphe::ThinArc;
 
-use crate::{field::Cell, hash::Hash, resolve::split_levels, trie::Trie};
+use crate::{
+    elements::Elements,
+    field::Cell,
+    hash::Hash,
+    resolve::split_levels,
+    trie::{Item, Trie},
+};
 
 /// The type of a stored value, interned by the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +37,12 @@ pub struct Datum {
     pub text: Box<str>,
     /// Who said so; absent where the program assigned it.
     pub origin: Option<Origin>,
+    /// What the program assigns is the user's.
+    pub namespace: Namespace,
+    /// The key of this name that comes into force when this one goes.
+    pub below: Option<Arc<Datum>>,
+    /// What an array owns; absent in what is a key.
+    pub elements: Option<Box<Elements>>,
 }
 
 /// One value.
@@ -42,20 +55,40 @@ pub struct Column {
     pub datum: Arc<Datum>,
 }
 
-/// The values below one parent.
+/// The values below one parent, in one piece of memory with its hash: entering
+/// a session among many waits for this, and for nothing else.
 #[derive(Clone)]
-pub enum Row {
-    Few(Arc<[Column]>),
-    Many(Trie<Column>),
-}
+struct Few(ThinArc<Hash, Column>);
 
-/// Most values of a row that are searched one after the other.
+/// Most values below one parent that are searched one after the other.
 const FEW: usize = 16;
+
+/// How much of a row is asked for at once: the hash and about ten values.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const EXPECTED_BYTES: usize = 512;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LINE_BYTES: usize = 64;
+
+/// More values below one parent than that.
+#[derive(Clone)]
+struct Many {
+    parent: Hash,
+    columns: Trie<Column>,
+}
 
 /// The persistent key set.
 #[derive(Clone, Default)]
 pub struct Map {
-    rows: Trie<Row>,
+    few: Trie<Few>,
+    /// Parents that are not among the few.
+    many: Trie<Many>,
+}
+
+/// The values below one parent.
+#[derive(Clone, Copy)]
+pub enum Row<'m> {
+    Few(&'m [Column]),
+    Many(&'m Trie<Column>),
 }
 
 /// A name in the form that the map looks up: parent and last level.
@@ -81,11 +114,60 @@ impl Place {
     }
 }
 
+impl Item for Few {
+    #[inline]
+    fn hash(&self) -> Hash {
+        self.0.header.header
+    }
+
+    /// A session has several values, and the waits for them are one wait if the
+    /// machine is told of them at once.
+    #[inline]
+    fn expect(&self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+            let start = self.0.as_ptr().cast::<i8>();
+            for line in 0..EXPECTED_BYTES / LINE_BYTES {
+                // SAFETY: this reads nothing. It is a hint, which is void where
+                // the address is nobody's: behind the end of a short row.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line * LINE_BYTES)) };
+            }
+        }
+    }
+}
+
+impl Item for Many {
+    fn hash(&self) -> Hash {
+        self.parent
+    }
+}
+
+impl Item for Column {
+    fn hash(&self) -> Hash {
+        self.base
+    }
+}
+
+impl Few {
+    fn new(parent: Hash, columns: impl ExactSizeIterator<Item = Column>) -> Few {
+        Few(ThinArc::from_header_and_iter(parent, columns))
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.0.slice
+    }
+}
+
 impl Map {
     /// The row of a parent.
     #[inline]
-    pub fn row(&self, parent: Hash) -> Option<&Row> {
-        self.rows.get(parent)
+    pub fn row(&self, parent: Hash) -> Option<Row<'_>> {
+        match self.few.get(parent) {
+            Some(few) => Some(Row::Few(few.columns())),
+            None => Some(Row::Many(&self.many.get(parent)?.columns)),
+        }
     }
 
     /// The value at a place.
@@ -95,11 +177,24 @@ impl Map {
 
     /// Puts a value at its place.
     pub fn insert(&mut self, parent: Hash, column: Column) {
-        self.rows.update(
-            parent,
-            |row| row.insert(column.clone()),
-            || Row::Few(Arc::new([column.clone()])),
-        );
+        let named = |many: &mut Many| many.columns.insert(column.clone());
+        if self.many.change(parent, named) {
+            return;
+        }
+        let old = self.few.get(parent).map_or(&[][..], Few::columns);
+        let place = old.iter().position(|other| other.base == column.base);
+        let place = place.unwrap_or(old.len());
+        let all = (0..old.len().max(place + 1)).map(|at| match at == place {
+            true => column.clone(),
+            false => old[at].clone(),
+        });
+        if all.len() <= FEW {
+            self.few.insert(Few::new(parent, all));
+        } else {
+            let columns = Trie::of(all.collect());
+            self.few.remove(parent);
+            self.many.insert(Many { parent, columns });
+        }
     }
 
     /// Removes the value at a place; an empty row goes with it.
@@ -108,76 +203,63 @@ impl Map {
             return false;
         }
         let mut empty = false;
-        let change = |row: &mut Row| {
-            row.remove(place.base);
-            empty = row.is_empty();
+        let without = |many: &mut Many| {
+            many.columns.remove(place.base);
+            empty = many.columns.is_empty();
         };
-        self.rows
-            .update(place.parent, change, || Row::Few(Arc::new([])));
-        if empty {
-            self.rows.remove(place.parent);
+        if self.many.change(place.parent, without) {
+            if empty {
+                self.many.remove(place.parent);
+            }
+        } else if let Some(few) = self.few.get(place.parent) {
+            let mut kept = few.columns().to_vec();
+            kept.retain(|column| column.base != place.base);
+            if kept.is_empty() {
+                self.few.remove(place.parent);
+            } else {
+                self.few.insert(Few::new(place.parent, kept.into_iter()));
+            }
         }
         true
     }
 
     /// Every value, in no particular order.
     pub fn for_each<'a>(&'a self, mut f: impl FnMut(&'a Column)) {
-        self.rows.for_each(&mut |row| match row {
-            Row::Few(columns) => columns.iter().for_each(&mut f),
-            Row::Many(columns) => columns.for_each(&mut f),
-        });
+        self.few
+            .for_each(&mut |few| few.columns().iter().for_each(&mut f));
+        self.many
+            .for_each(&mut |many| many.columns.for_each(&mut f));
     }
 }
 
-impl Row {
+impl<'m> Row<'m> {
     /// A value of this row.
+    pub fn column(self, base: Hash) -> Option<&'m Column> {
+        self.column_near(base, &mut 0)
+    }
+
+    /// A value of this row, looked for first where it stood in another row.
+    /// Rows of one kind are mostly filled in one order, and a guess fetches the
+    /// value while the row's own hash is still on its way.
     #[inline]
-    pub fn column(&self, base: Hash) -> Option<&Column> {
+    pub fn column_near(self, base: Hash, guess: &mut u8) -> Option<&'m Column> {
         match self {
-            Row::Few(columns) => columns.iter().find(|column| column.base == base),
+            Row::Few(columns) => {
+                let guessed = columns.get(usize::from(*guess));
+                guessed
+                    .filter(|column| column.base == base)
+                    .or_else(|| search(columns, base, guess))
+            }
             Row::Many(columns) => columns.get(base),
         }
     }
+}
 
-    fn insert(&mut self, column: Column) {
-        match self {
-            Row::Few(columns) => {
-                if let Some(at) = columns.iter().position(|other| other.base == column.base) {
-                    Arc::make_mut(columns)[at] = column;
-                } else if columns.len() < FEW {
-                    *columns = columns.iter().cloned().chain([column]).collect();
-                } else {
-                    let all = columns.iter().cloned().chain([column]);
-                    *self = Row::Many(Trie::of(all.map(|column| (column.base, column)).collect()));
-                }
-            }
-            Row::Many(columns) => {
-                columns.update(column.base, |old| *old = column.clone(), || column.clone());
-            }
-        }
-    }
-
-    fn remove(&mut self, base: Hash) {
-        match self {
-            Row::Few(columns) => {
-                *columns = columns
-                    .iter()
-                    .filter(|column| column.base != base)
-                    .cloned()
-                    .collect();
-            }
-            Row::Many(columns) => {
-                columns.remove(base);
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Row::Few(columns) => columns.is_empty(),
-            Row::Many(columns) => columns.is_empty(),
-        }
-    }
+#[allow(clippy::cast_possible_truncation)]
+fn search<'m>(columns: &'m [Column], base: Hash, guess: &mut u8) -> Option<&'m Column> {
+    let at = columns.iter().position(|column| column.base == base)?;
+    *guess = at as u8;
+    Some(&columns[at])
 }
 
 /// The hash of a parent's whole name, `""` for the parent of a first level.

@@ -5,13 +5,18 @@
 //! works from: for each layer, the values that it touches, those with a common
 //! parent together.
 
-use std::{any::TypeId, collections::HashMap, sync::Arc};
+use std::{
+    any::TypeId,
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
-use milieu_keys::{Pattern, Rules};
+use milieu_keys::{Pattern, Rules, pattern::LevelPattern};
 
 use crate::{
     Descriptor, Environment, Invalid, Kind, OpenError,
-    field::Cell,
+    elements::NONE,
+    field::{Cell, Shape},
     map::{Column, Map, Tag},
     resolve::{Layers, Resolution, Slot},
 };
@@ -29,6 +34,8 @@ pub struct ValueSpec {
     pub overrides: Vec<Resolution>,
     /// Names that come after it.
     pub fallbacks: Vec<Resolution>,
+    /// The patterns of both, of an array.
+    pub alternates: Vec<Pattern>,
     /// Keys of another type may have the same name (`allow/overlap`).
     pub overlaps: bool,
     /// Every layer that any of these names depends on.
@@ -44,13 +51,22 @@ impl ValueSpec {
         !self.overrides.is_empty() || !self.fallbacks.is_empty()
     }
 
+    /// Whether its field is an array.
+    pub fn is_array(&self) -> bool {
+        matches!(self.kind, Kind::Array(_))
+    }
+
     /// The stored value that is in force; `None` where the default is.
     pub fn find<'m>(&self, map: &'m Map, layers: Layers<'_>) -> Option<&'m Column> {
+        let found = |resolution: &Resolution| {
+            let column = resolution.find(map, layers);
+            column.filter(|column| column.tag != NONE)
+        };
         self.overrides
             .iter()
             .chain([&self.own])
             .chain(&self.fallbacks)
-            .find_map(|resolution| resolution.find(map, layers))
+            .find_map(found)
     }
 
     /// The cell of a stored value, as this value's type.
@@ -88,7 +104,7 @@ impl ValueSpec {
 pub struct Planned {
     pub spec: Arc<ValueSpec>,
     pub offset: u32,
-    pub kind: Kind,
+    pub shape: Shape,
 }
 
 /// Values that a layer touches and that share a parent.
@@ -199,6 +215,8 @@ pub struct Schema {
     values: HashMap<&'static str, Arc<ValueSpec>>,
     enums: Vec<Vec<String>>,
     plans: HashMap<TypeId, Arc<Plan>>,
+    /// The values that are arrays.
+    pub arrays: Vec<Arc<ValueSpec>>,
     /// Whether two patterns can name one key, which then has both their rules.
     pub meeting: bool,
 }
@@ -259,6 +277,12 @@ impl Schema {
             .filter(move |spec| spec.pattern.matches(name))
     }
 
+    /// Whether an environment calls the key a secret.
+    pub fn is_secret(&self, name: &str) -> bool {
+        let mut values = self.values.values();
+        values.any(|spec| spec.rules.secret() && spec.pattern.declares(name))
+    }
+
     /// The plan of an environment that is known already.
     pub fn known_plan<E: Environment>(&self) -> Option<Arc<Plan>> {
         self.plans.get(&TypeId::of::<E>()).cloned()
@@ -269,10 +293,12 @@ impl Schema {
         let mut all: Vec<Arc<ValueSpec>> = Vec::new();
         for descriptor in E::VALUES {
             let spec = self.describe_value(descriptor)?;
+            // The name of an array is that of no other key.
             let clash = self
                 .values
                 .values()
                 .chain(&all)
+                .filter(|other| other.is_array() == spec.is_array())
                 .filter(|other| other.tag != spec.tag && !(other.overlaps || spec.overlaps))
                 .find(|other| other.pattern.unifies(&spec.pattern));
             if let Some(other) = clash {
@@ -295,13 +321,16 @@ impl Schema {
         }
         let ids = self.ids.clone();
         let planned = E::VALUES.iter().zip(specs).map(|(descriptor, spec)| {
-            self.values
-                .entry(descriptor.pattern)
-                .or_insert_with(|| spec.clone());
+            if let Entry::Vacant(vacant) = self.values.entry(descriptor.pattern) {
+                vacant.insert(spec.clone());
+                if spec.is_array() {
+                    self.arrays.push(spec.clone());
+                }
+            }
             Planned {
                 spec,
                 offset: u32::try_from(descriptor.offset).expect("environments below 4 GiB"),
-                kind: descriptor.kind,
+                shape: descriptor.kind.shape(),
             }
         });
         let plan = Arc::new(Plan::new(planned.collect(), |slot| {
@@ -325,17 +354,13 @@ impl Schema {
                 return Ok(known.clone());
             }
         }
-        let own = self.resolution(pattern)?;
+        let parsed = parse(pattern)?;
+        let own = self.resolution(&parsed);
+        check_array(descriptor, &parsed, &rules)?;
         let alternates = |schema: &mut Schema, prefix: &str| {
-            descriptor
-                .metadata
-                .iter()
-                .filter(|(key, _)| {
-                    key.strip_prefix(prefix)
-                        .is_some_and(|r| r.starts_with("/#"))
-                })
-                .map(|(_, name)| schema.resolution(name))
-                .collect::<Result<Vec<_>, _>>()
+            alternates(descriptor, prefix)
+                .map(|name| Ok(schema.resolution(&parse(name)?)))
+                .collect::<Result<Vec<_>, OpenError>>()
         };
         let overrides = alternates(self, "override")?;
         let fallbacks = alternates(self, "fallback")?;
@@ -360,13 +385,14 @@ impl Schema {
             })
         })?;
         Ok(Arc::new(ValueSpec {
-            pattern: parse(pattern)?,
+            pattern: parsed,
             kind: descriptor.kind,
             tag,
             rules,
             own,
             overrides,
             fallbacks,
+            alternates: alternate_arrays(descriptor)?,
             overlaps: descriptor
                 .metadata
                 .iter()
@@ -377,14 +403,16 @@ impl Schema {
         }))
     }
 
-    fn resolution(&mut self, pattern: &str) -> Result<Resolution, OpenError> {
-        Ok(Resolution::new(&parse(pattern)?, |id| self.slot(id)))
+    fn resolution(&mut self, pattern: &Pattern) -> Resolution {
+        Resolution::new(pattern, |id| self.slot(id))
     }
 
     /// The number of a type; enums with the same variants are one.
     fn tag(&mut self, kind: Kind, rules: &Rules) -> Tag {
-        if kind != Kind::Enum {
-            return Tag(1 + kind as u32);
+        match kind {
+            Kind::Array(element) => return Tag(self.tag(*element, rules).0 | ARRAY),
+            Kind::Enum => {}
+            other => return Tag(number(other)),
         }
         let variants = rules.variants();
         let known = self
@@ -400,7 +428,85 @@ impl Schema {
 }
 
 /// The tag of a text that no specification describes.
-pub const TEXT: Tag = Tag(1 + Kind::Text as u32);
+pub const TEXT: Tag = Tag(number(Kind::Text));
+
+/// Added to the tag of the elements.
+const ARRAY: u32 = 1 << 31;
+
+/// The number of a kind; enums and arrays have more than one type.
+const fn number(kind: Kind) -> u32 {
+    match kind {
+        Kind::Bool => 1,
+        Kind::I16 => 2,
+        Kind::I32 => 3,
+        Kind::I64 => 4,
+        Kind::U16 => 5,
+        Kind::U32 => 6,
+        Kind::U64 => 7,
+        Kind::F32 => 8,
+        Kind::F64 => 9,
+        Kind::Text => 10,
+        Kind::Enum => 11,
+        Kind::Array(_) => 12,
+    }
+}
+
+/// The names that come before or after a value.
+fn alternates(descriptor: &Descriptor, prefix: &str) -> impl Iterator<Item = &'static str> {
+    let of = move |key: &str| {
+        let rest = key.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with("/#"))
+    };
+    let metadata = descriptor.metadata.iter();
+    metadata
+        .filter(move |(key, _)| of(key))
+        .map(|(_, name)| *name)
+}
+
+/// The overrides and fallbacks of an array, which are arrays as well.
+fn alternate_arrays(descriptor: &Descriptor) -> Result<Vec<Pattern>, OpenError> {
+    if descriptor.kind.element().is_none() {
+        return Ok(Vec::new());
+    }
+    let all = ["override", "fallback"].map(|prefix| alternates(descriptor, prefix));
+    let pattern = |name| match parse(name)? {
+        pattern if pattern.as_str().ends_with("/#") => Ok(pattern),
+        _ => Err(array_error(
+            descriptor,
+            "an override or a fallback is no array: let its name end in `/#` as well",
+        )),
+    };
+    all.into_iter().flatten().map(pattern).collect()
+}
+
+/// Whether a value is an array just where its name says so.
+fn check_array(descriptor: &Descriptor, pattern: &Pattern, rules: &Rules) -> Result<(), OpenError> {
+    let levels = pattern.level_patterns();
+    let is_array = |level: &LevelPattern| level.literal() == Some("#");
+    let named = levels.last().is_some_and(is_array);
+    let problem = match descriptor.kind.element() {
+        _ if levels.iter().rev().skip(1).any(is_array) => {
+            "only the last level of a name can be `#`: for several values of each element make \
+             several arrays, or let a layer tell the elements apart"
+        }
+        Some(Kind::Array(_)) => "the elements of an array are no arrays",
+        Some(_) if !named => "the field is an `Array`, so let the name end in `/#`",
+        None if named => "the name is that of an array, so make the field an `Array`",
+        Some(_) if rules.default().is_some() => {
+            "an array that nobody gives has no elements, so it has no default: a file of the \
+             system's can give it elements"
+        }
+        _ => return Ok(()),
+    };
+    Err(array_error(descriptor, problem))
+}
+
+fn array_error(descriptor: &Descriptor, problem: &'static str) -> OpenError {
+    OpenError::Array {
+        pattern: descriptor.pattern.into(),
+        problem,
+    }
+}
 
 fn parse(pattern: &str) -> Result<Pattern, OpenError> {
     Pattern::parse(pattern).map_err(|error| OpenError::Pattern {
@@ -426,7 +532,7 @@ fn default_text(kind: Kind, rules: &Rules) -> String {
     match (rules.default(), kind) {
         (Some(default), _) => default.into(),
         (None, Kind::Bool) => "false".into(),
-        (None, Kind::Text) => String::new(),
+        (None, Kind::Text | Kind::Array(_)) => String::new(),
         (None, Kind::Enum) => rules.variants().first().cloned().unwrap_or_default(),
         (None, _) => "0".into(),
     }

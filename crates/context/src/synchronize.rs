@@ -6,7 +6,7 @@ use crate::{
     SwitchError,
     actions::{self, Transition},
     coordinator::Published,
-    core::{Core, Pending},
+    core::{Core, Pending, marked},
     layer::{Binding, Global, Id},
     map::Place,
     resolve::Slot,
@@ -49,7 +49,11 @@ impl Core {
                         changed.push(slot);
                     }
                 }
-                Pending::Key(place, column) => Core::put(&mut self.root, place, column),
+                Pending::Key(place, edit) => self.inner.apply(&mut self.root, place, edit),
+                Pending::Array(edit) => {
+                    self.inner
+                        .apply_array(&mut self.root, &edit, &mut Vec::new());
+                }
             }
         }
         // SAFETY: the caller vouches for `environment`.
@@ -124,16 +128,10 @@ impl Core {
     ///
     /// As [`synchronize`](Core::synchronize).
     pub unsafe fn evaluate_keys(&mut self, environment: *mut u8, hashes: &[u64]) {
-        let plan = self.plan_ref();
-        let known = self.hashes.clone();
-        let wanted = |index: u32| {
-            let alternates = plan.values[index as usize].spec.has_alternates();
-            alternates || hashes.contains(&known[index as usize])
-        };
-        #[allow(clippy::cast_possible_truncation)]
-        if (0..known.len() as u32).any(wanted) {
+        if self.mark_keys(hashes) {
+            let plan = self.plan_ref();
             // SAFETY: the caller vouches for `environment`.
-            unsafe { self.evaluate(environment, &plan.all, false, |_, index| wanted(index)) };
+            unsafe { self.evaluate(environment, &plan.all, false, marked) };
         }
     }
 
@@ -175,7 +173,7 @@ impl Core {
         unsafe { self.switch_here(environment, slot, binding.clone()) };
         match self.inner.publish_switch(slot, binding.clone()) {
             Ok(published) => {
-                self.published(published, || Pending::Switch(slot, binding.clone()));
+                self.published(published, || [Pending::Switch(slot, binding.clone())]);
                 if published.acting {
                     // SAFETY: the caller vouches for `environment`.
                     unsafe { actions::act(self, environment, slot, transition) };
@@ -228,9 +226,15 @@ impl Core {
 
     /// Notes an own publication: one that follows directly on what this
     /// context has seen is no news to it.
-    pub fn published(&mut self, published: Published, pending: impl FnOnce() -> Pending) {
+    pub fn published<P: IntoIterator<Item = Pending>>(
+        &mut self,
+        published: Published,
+        pending: impl FnOnce() -> P,
+    ) {
         if published.pending {
-            self.remember(published.generation, pending());
+            for pending in pending() {
+                self.remember(published.generation, pending);
+            }
         } else if published.generation == self.seen + 1 {
             self.seen = published.generation;
         }
@@ -251,6 +255,11 @@ impl Core {
             let mut last = |pending: &Pending| match pending {
                 Pending::Switch(slot, _) => known.insert((Some(*slot), Place::default())),
                 Pending::Key(place, _) => known.insert((None, *place)),
+                // Only one that begins by clearing the array makes up for others.
+                Pending::Array(edit) => match edit.cleared {
+                    true => known.insert((None, edit.array.place)),
+                    false => !known.contains(&(None, edit.array.place)),
+                },
             };
             let mut kept = std::mem::take(&mut self.pending);
             kept.reverse();

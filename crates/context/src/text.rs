@@ -51,6 +51,12 @@ impl Text {
         Text { pointer, length }
     }
 
+    /// Pointer and length.
+    #[inline]
+    pub(crate) const fn parts(&self) -> (*const u8, usize) {
+        (self.pointer, self.length)
+    }
+
     /// The string itself.
     #[inline]
     #[must_use]

@@ -160,7 +160,7 @@ fn a_switch_counts_though_those_that_it_follows_are_not_seen_yet() {
 #[test]
 fn others_read_enter_and_serve_during_a_long_hold() {
     let (coordinator, mut cx, _) = open();
-    let requests = if cfg!(miri) { 3 } else { 500 };
+    let requests = size(500, 3, 2);
     cx.set::<at::plain>(-1).unwrap();
     let served = AtomicUsize::new(0);
     thread::scope(|scope| {

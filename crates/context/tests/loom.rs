@@ -34,6 +34,7 @@ use loom::{
     thread,
 };
 use milieu_context::{Context, Coordinator, value};
+use milieu_keys::{Key, Name, Namespace, Origin, SourceOf};
 use support::*;
 
 environment! { mod env; v: i32 = "/v/%a%"; w: i32 = "/w/%b%"; }
@@ -454,5 +455,65 @@ fn the_key_set_is_held_by_one_thread_at_a_time() {
         assert_eq!(inside.0.with(|count| unsafe { *count }), 4);
         one.sync();
         assert!(!one.has_news());
+    });
+}
+
+#[test]
+fn an_array_is_seen_as_a_whole() {
+    environment! { mod lists; list: Array<i32> = "/l/#"; }
+    type Cx = Context<lists::Environment>;
+    model(3, || {
+        let coordinator = Coordinator::new();
+        let [mut one, mut three]: [Cx; 2] = std::array::from_fn(|_| coordinator.context().unwrap());
+        let first = thread::spawn(move || {
+            one.set::<lists::at::list>(&[1, 2]).unwrap();
+            one.unset::<lists::at::list>();
+            assert!(one.list.is_empty());
+            one
+        });
+        let second = thread::spawn(move || coordinator.assign("/l/#1", "5", None).unwrap());
+        for _ in 0..2 {
+            three.sync();
+            let seen = &three.list[..];
+            assert!(matches!(seen, [] | [1, 2] | [1, 5]), "{seen:?}");
+        }
+        let mut one = first.join().unwrap();
+        second.join().unwrap();
+        for cx in [&mut one, &mut three] {
+            cx.sync();
+            assert!(cx.list.is_empty());
+        }
+    });
+}
+
+#[test]
+fn what_is_uncovered_is_what_the_last_removal_left() {
+    let key = |namespace, text| {
+        let name = Name::parse("/w/%").unwrap();
+        Key::new(namespace, &name, text, Origin::new(SourceOf::Program))
+    };
+    model(4, move || {
+        let keys = [key(Namespace::System, "7"), key(Namespace::User, "2")];
+        let coordinator = Coordinator::with_keys(&keys.into_iter().collect());
+        let [mut one, mut two, mut three]: [Cx; 3] =
+            std::array::from_fn(|_| coordinator.context().unwrap());
+        let first = thread::spawn(move || {
+            one.unset::<at::w>();
+            assert_eq!(one.w, 7);
+            one
+        });
+        let second = thread::spawn(move || {
+            two.set::<at::w>(3).unwrap();
+            assert_eq!(two.w, 3);
+            two
+        });
+        three.sync();
+        assert!(matches!(three.w, 2 | 3 | 7));
+        let (mut one, mut two) = (first.join().unwrap(), second.join().unwrap());
+        for cx in [&mut one, &mut two, &mut three] {
+            cx.sync();
+        }
+        assert_eq!([one.w, two.w], [three.w; 2]);
+        assert!(matches!(three.w, 3 | 7));
     });
 }

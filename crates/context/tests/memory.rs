@@ -26,7 +26,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const SESSIONS: usize = if cfg!(miri) { 20 } else { 100_000 };
+// Of these, tests look at the eleventh and, of a tenth of them, at the second.
+const SESSIONS: usize = size(100_000, 20, 20);
 
 /// As long as the identifiers of sessions usually are.
 fn session(number: usize) -> String {
@@ -111,7 +112,7 @@ fn what_is_dropped_is_given_back() {
     let _alone = alone();
     let (coordinator, mut cx) = open();
     let mut cx = cx.enter((Session("anna"), Tenant("acme")));
-    let rounds = if cfg!(miri) { 3 } else { 1000 };
+    let rounds = size(1000, 3, 2);
     let mut round = || {
         let captured = cx.capture();
         let mut fork = cx.fork();
@@ -135,7 +136,7 @@ fn a_context_that_sleeps_holds_one_snapshot_and_wakes_up_right() {
     let (coordinator, mut cx) = open();
     let mut sleeper: Cx = coordinator.context().unwrap();
     let publications = match (cfg!(miri), cfg!(debug_assertions)) {
-        (true, _) => 100,
+        (true, _) => size(0, 100, 50),
         (_, true) => 200_000,
         _ => 10_000_000,
     };
@@ -170,7 +171,7 @@ fn a_long_hold_costs_what_differs_in_the_end() {
     let mut other: Cx = coordinator.context().unwrap();
     cx.set::<at::plain>(0).unwrap();
     other.sync();
-    let publications = if cfg!(miri) { 200 } else { 100_000 };
+    let publications = size(100_000, 200, 40);
     let before = in_use();
     let held = coordinator.require_lock();
     for number in 1..=publications {
@@ -208,4 +209,43 @@ fn a_snapshot_is_given_back_when_its_last_reader_has_moved_on() {
         more_than(empty)
     );
     sleeper.with(Session(&session(1)), |cx| assert_eq!(cx.language, "en"));
+}
+
+#[test]
+fn arrays_cost_what_is_in_them_and_give_it_back() {
+    environment! { mod lists; hosts: Array<Text> = "/hosts/#"; }
+    let _alone = alone();
+    let coordinator = coordinator(&[]);
+    let mut cx: Context<lists::Environment> = coordinator.context().unwrap();
+    let mut peer: Context<lists::Environment> = coordinator.context().unwrap();
+    let count = size(200, 20, 6);
+    let texts: Vec<String> = (0..count).map(|number| format!("{number:032x}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut round = |texts: &[&str]| {
+        cx.set::<lists::at::hosts>(texts).unwrap();
+        peer.sync();
+        assert_eq!(peer.hosts, *texts);
+        cx.unset::<lists::at::hosts>();
+        peer.sync();
+    };
+    round(&texts);
+    let before = in_use();
+    for _ in 0..size(10, 10, 1) {
+        round(&texts);
+        round(&texts[..3]);
+    }
+    assert!(more_than(before) < 4096, "{} bytes more", more_than(before));
+    cx.set::<lists::at::hosts>(&texts).unwrap();
+    let each = more_than(before) / texts.len();
+    println!("{each} bytes an element");
+    assert!(each < 512);
+    for index in 0..texts.len() {
+        let level = milieu_keys::rules::array_level(index);
+        coordinator
+            .assign(&format!("/hosts/{level}"), "x", None)
+            .unwrap();
+    }
+    cx.sync();
+    assert_eq!(*cx.hosts[texts.len() - 1], *"x");
+    assert!(more_than(before) / texts.len() < each);
 }

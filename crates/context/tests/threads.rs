@@ -22,7 +22,7 @@ environment! { mod env;
 }
 use env::{Environment, at};
 
-const ROUNDS: i64 = if cfg!(miri) { 20 } else { 2000 };
+const ROUNDS: i64 = size(2000, 20, 10);
 
 #[test]
 fn a_loop_sees_constants_until_it_synchronizes() {
@@ -92,13 +92,14 @@ fn an_assignment_brings_no_news_of_others() {
 
 #[test]
 fn sixty_four_threads_agree_in_the_end() {
-    let threads = if cfg!(miri) { 4 } else { 64 };
+    let threads = size(64, 4, 3);
+    let rounds = size(20, 20, 8);
     let coordinator = coordinator(&[("/algorithm/yes/accuracy", "3")]);
     let all: Vec<_> = (0..threads)
         .map(|i| {
             let mut cx = coordinator.context::<Environment>().unwrap();
             thread::spawn(move || {
-                for round in 0..20 {
+                for round in 0..rounds {
                     match (i + round) % 4 {
                         0 => cx.activate(BatteryLow("yes")).unwrap(),
                         1 => cx.deactivate::<BatteryLow>().unwrap(),
@@ -166,7 +167,7 @@ fn an_action_may_join_threads_that_wait_for_the_layer() {
 
 #[test]
 fn switching_without_a_pause_starves_nobody() {
-    let rounds = if cfg!(miri) { 10 } else { 5000 };
+    let rounds = size(5000, 10, 5);
     let coordinator = coordinator(&[]);
     let stop = AtomicBool::new(false);
     let switches = AtomicU64::new(0);
@@ -213,7 +214,7 @@ fn whoever_switches_a_layer_learns_of_all_others() {
 
 #[test]
 fn one_publication_wakes_all_who_sleep() {
-    let threads = if cfg!(miri) { 3 } else { 64 };
+    let threads = size(64, 3, 3);
     let coordinator = coordinator(&[]);
     let (tell, told) = mpsc::channel();
     for _ in 0..threads {

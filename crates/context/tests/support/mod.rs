@@ -1,29 +1,32 @@
 //! Environments written by hand, as the compiler would generate them.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, unused_imports)]
+
+mod size;
 
 use std::borrow::Cow;
 
 use milieu_context::{Coordinator, Layer};
+pub use size::size;
 
 /// `environment! { mod name; field: Type = "/pattern" { "key" = "value" }; … }`
 #[macro_export]
 macro_rules! environment {
-    (mod $module:ident; $($field:ident : $type:ident = $pattern:literal
+    (mod $module:ident; $($field:ident : $type:ident $(<$element:ident>)? = $pattern:literal
         $({ $($key:literal = $value:literal),* })? ;)*) => {
         #[allow(non_camel_case_types, missing_docs, dead_code)]
         pub mod $module {
             use milieu_context::*;
             #[repr(C)]
             #[derive(Debug, Default)]
-            pub struct Environment { $(pub $field: $type),* }
+            pub struct Environment { $(pub $field: $type$(<$element>)?),* }
             enum Index { $($field),* }
             // SAFETY: offsets and kinds are taken from the fields themselves.
             unsafe impl milieu_context::Environment for Environment {
                 const VALUES: &'static [Descriptor] = &[$(Descriptor {
                     pattern: $pattern,
                     offset: std::mem::offset_of!(Environment, $field),
-                    kind: <$type as Field>::KIND,
-                    metadata: &[$crate::metadata_type!($type) $($(, ($key, $value))*)?],
+                    kind: <$type$(<$element>)? as Field>::KIND,
+                    metadata: &[$crate::metadata_type!($type$(<$element>)?) $($(, ($key, $value))*)?],
                 }),*];
                 fn initial() -> Self { Environment::default() }
             }
@@ -32,7 +35,7 @@ macro_rules! environment {
                 // SAFETY: the index is that of the field.
                 unsafe impl Value for at::$field {
                     type Environment = Environment;
-                    type Type = $type;
+                    type Type = $type$(<$element>)?;
                     const INDEX: usize = Index::$field as usize;
                 }
                 impl Assign for at::$field {}
@@ -73,6 +76,9 @@ macro_rules! metadata_type {
     };
     (Text) => {
         ("type", "string")
+    };
+    (Array<$element:ident>) => {
+        $crate::metadata_type!($element)
     };
 }
 

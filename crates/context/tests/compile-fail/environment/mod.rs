@@ -3,13 +3,14 @@
 
 use std::{borrow::Cow, mem::offset_of};
 
-use milieu_context::{Assign, Context, Coordinator, Descriptor, Kind, Layer, Text, Value};
+use milieu_context::{Array, Assign, Context, Coordinator, Descriptor, Kind, Layer, Text, Value};
 
 #[derive(Default)]
 pub struct Environment {
     pub language: Text,
     pub size: i32,
     pub version: bool,
+    pub hosts: Array<Text>,
 }
 
 const fn described(pattern: &'static str, offset: usize, kind: Kind) -> Descriptor {
@@ -31,6 +32,11 @@ unsafe impl milieu_context::Environment for Environment {
         ),
         described("/size", offset_of!(Environment, size), Kind::I32),
         described("/version", offset_of!(Environment, version), Kind::Bool),
+        described(
+            "/hosts/#",
+            offset_of!(Environment, hosts),
+            Kind::Array(&Kind::Text),
+        ),
     ];
     fn initial() -> Self {
         Environment::default()
@@ -42,6 +48,7 @@ pub mod at {
     pub enum language {}
     pub enum size {}
     pub enum version {}
+    pub enum hosts {}
 }
 
 macro_rules! value {
@@ -57,8 +64,10 @@ macro_rules! value {
 value!(language, Text, 0);
 value!(size, i32, 1);
 value!(version, bool, 2);
+value!(hosts, Array<Text>, 3);
 impl Assign for at::language {}
 impl Assign for at::size {}
+impl Assign for at::hosts {}
 
 pub struct Session(pub &'static str);
 
