@@ -6,10 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use milieu_diagnostics::{Diagnostic, Source, render};
+use milieu_keys::rules::REDACTED;
 use milieu_keys::{Name, Namespace};
 use rustix::io::Errno;
 
+use crate::format::Unwritable;
+use crate::history::Author;
 use crate::ini;
+use crate::redact::wordless;
+
+/// What is tried with a specification.
+pub(crate) const READ_SPECIFICATION: &str = "read the specification";
 
 /// An error of the store. Printed, it names place, reason and remedy.
 ///
@@ -67,10 +74,19 @@ pub enum StoreError {
         /// Each refused value with the rule that refuses it.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The file was replaced, but its folder could not be synchronized: the
-    /// change is in force, and a loss of power may still undo it.
+    /// The format of a file has no way to say this.
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        name: Name,
+        /// Why, and what to do instead.
+        cause: Unwritable,
+    },
+    /// The change is in force, but file or folder could not be synchronized: a
+    /// loss of power may still undo it. To commit it again synchronizes again.
     Unsettled {
-        /// The folder.
+        /// The file or folder.
         path: PathBuf,
         /// Why it failed.
         cause: io::Error,
@@ -78,7 +94,10 @@ pub enum StoreError {
 }
 
 /// A key that two writers changed differently.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Errors and `{:?}` do not show the values of a secret; whoever decides has
+/// them.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The key.
     pub name: Name,
@@ -88,6 +107,10 @@ pub struct Conflict {
     pub ours: Option<String>,
     /// What it is now; nothing if another writer removed it.
     pub theirs: Option<String>,
+    /// Who made it so, where the history of the file knows.
+    pub by: Option<Author>,
+    /// Whether the values are secret.
+    pub secret: bool,
 }
 
 impl StoreError {
@@ -117,6 +140,7 @@ impl StoreError {
             }
             StoreError::Io { path, .. }
             | StoreError::Locked { path, .. }
+            | StoreError::Unwritable { path, .. }
             | StoreError::Unsettled { path, .. } => of(path, vec![self.diagnostic()]),
             StoreError::Application { .. } => of(
                 Path::new("the name of the application"),
@@ -140,6 +164,10 @@ impl StoreError {
                 Diagnostic::error(format!("no file is open for the keys of the namespace `{namespace}`"))
                     .help("write to the namespace `user` or `system`")
             }
+            StoreError::Io { action: action @ READ_SPECIFICATION, cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
+                Diagnostic::error(format!("cannot {action}: {}", reason(cause)))
+                    .help("mend the path of the specification")
+            }
             StoreError::Io { action, path, cause } => {
                 let diagnostic = Diagnostic::error(format!("cannot {action}: {}", reason(cause)));
                 match remedy(cause, path) {
@@ -152,12 +180,32 @@ impl StoreError {
                 Diagnostic::error(format!("{who} has kept the file locked for {} s", waited.as_secs()))
                     .help("try again, or end that process; the lock goes with it")
             }
+            StoreError::Unwritable { name, cause, .. } => {
+                let name = ini::encode_name(name.as_str());
+                Diagnostic::error(format!("cannot write `{name}`: {cause}")).help(cause.help.clone())
+            }
             StoreError::Unsettled { cause, .. } => Diagnostic::error(format!(
-                "the file is replaced, but its folder cannot be synchronized: {}",
+                "the change is in force, but cannot be synchronized: {}",
                 reason(cause)
             ))
-            .help("the change is in force; run `sync` before you rely on it to survive a loss of power"),
+            .help("it may be lost with the power: commit it again, or run `sync`, before you rely on it"),
             _ => unreachable!("the other errors have diagnostics of their own"),
+        }
+    }
+
+    /// The error without the lines of a file that cannot be understood, where
+    /// nobody knows which of them are secrets; the places stay.
+    #[must_use]
+    pub fn without_lines(self) -> StoreError {
+        match self {
+            StoreError::Text {
+                source,
+                mut diagnostics,
+            } => StoreError::Text {
+                source: wordless(&source, &mut diagnostics),
+                diagnostics,
+            },
+            error => error,
         }
     }
 
@@ -171,22 +219,41 @@ impl StoreError {
 impl Conflict {
     fn diagnostic(&self) -> Diagnostic {
         let name = ini::encode_name(self.name.as_str());
-        Diagnostic::error(format!("another process changed `{name}` as well"))
+        let other = match &self.by {
+            Some(by) => format!("{} (process {} of {})", by.program, by.process, by.user),
+            None => "another process".to_owned(),
+        };
+        Diagnostic::error(format!("{other} changed `{name}` as well"))
             .note(format!(
                 "it was {}; the other process made it {}; you make it {}",
-                Shown(&self.base),
-                Shown(&self.theirs),
-                Shown(&self.ours)
+                Shown(&self.base, self.secret),
+                Shown(&self.theirs, self.secret),
+                Shown(&self.ours, self.secret)
             ))
             .help("read the file again and decide, or commit with the strategy `ours` or `theirs`")
     }
 }
 
-struct Shown<'a>(&'a Option<String>);
+impl fmt::Debug for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = |value| format_args!("{}", Shown(value, self.secret)).to_string();
+        f.debug_struct("Conflict")
+            .field("name", &self.name)
+            .field("base", &value(&self.base))
+            .field("ours", &value(&self.ours))
+            .field("theirs", &value(&self.theirs))
+            .field("by", &self.by)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value, and whether it is secret.
+struct Shown<'a>(&'a Option<String>, bool);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            Some(_) if self.1 => f.write_str(REDACTED),
             Some(value) => write!(f, "`{}`", ini::encode_value(value)),
             None => f.write_str("absent"),
         }
@@ -212,7 +279,11 @@ fn remedy(cause: &io::Error, path: &Path) -> Option<String> {
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let folder = folder.display();
-    Some(match Errno::from_io_error(cause)? {
+    let something_else = "something else stands where the file should be; remove or rename it";
+    let Some(error) = Errno::from_io_error(cause) else {
+        return (cause.kind() == io::ErrorKind::InvalidInput).then(|| something_else.to_owned());
+    };
+    Some(match error {
         Errno::ACCESS | Errno::PERM => {
             format!(
                 "`ls -ld {folder} {}` shows who may use it; become one of them, or change it",
@@ -244,6 +315,11 @@ fn remedy(cause: &io::Error, path: &Path) -> Option<String> {
             format!("make the folder {folder}, or mend the symbolic link that leads there")
         }
         Errno::NAMETOOLONG => "choose a shorter name".to_owned(),
+        Errno::NXIO => something_else.to_owned(),
+        Errno::MFILE | Errno::NFILE => {
+            "close files that are not needed, or allow more; see `ulimit -n`".to_owned()
+        }
+        Errno::IO => "the device fails; `dmesg` shows what it says".to_owned(),
         _ => return None,
     })
 }

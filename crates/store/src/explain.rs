@@ -1,9 +1,11 @@
 //! Why a key has the value that it has.
 
+use std::fmt;
 use std::sync::Arc;
 
 use milieu_keys::{Key, Name, Namespace, SourceOf};
 
+use crate::redact::shown;
 use crate::store::Store;
 
 /// Every place that could give a key its value, in the order in which they are asked.
@@ -19,7 +21,7 @@ pub struct Explanation {
 }
 
 /// One place that could give a key its value.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Candidate {
     /// The name that is looked up there.
     pub name: Name,
@@ -33,6 +35,21 @@ pub struct Candidate {
     pub exists: bool,
     /// The key, if the place has it.
     pub key: Option<Key>,
+    /// Whether its value is secret; `{:?}` does not show it then.
+    pub secret: bool,
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate")
+            .field("name", &self.name)
+            .field("via", &self.via)
+            .field("namespace", &self.namespace)
+            .field("source", &self.source)
+            .field("exists", &self.exists)
+            .field("key", &shown(self.key.as_ref(), self.secret))
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a name is looked up.
@@ -82,6 +99,7 @@ impl Store {
                 source: Arc::clone(schema.origin()),
                 exists: true,
                 key: schema.default_of(name),
+                secret: schema.is_secret(name.as_str()),
             });
         }
         let inputs = self
@@ -111,7 +129,7 @@ impl Store {
             let namespace = file.place.namespace;
             let winner = self.keys().get(namespace, name.as_str());
             let of_name = self
-                .shadowed
+                .shadowed()
                 .iter()
                 .filter(|key| key.namespace() == namespace && key.name() == name.as_str());
             let key = winner
@@ -125,6 +143,7 @@ impl Store {
                 source: Arc::clone(&file.source),
                 exists: file.exists,
                 key: key.cloned(),
+                secret: self.before.secrets.contains(name.as_str()),
             });
         }
     }

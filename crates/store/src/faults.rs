@@ -1,9 +1,15 @@
 //! Tests that let each system call of a commit fail, or be the last one.
 
+mod model;
+mod mutant;
+mod power;
+mod recorder;
+
 use std::cell::Cell;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use milieu_keys::{Name, Namespace};
 use rustix::io::Errno;
@@ -14,22 +20,24 @@ use crate::{Change, Place, Store, StoreError, Strategy};
 /// What a disk does when its time has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// One call fails; what follows works.
-    Full,
+    /// One call fails in this way; what follows works.
+    Fails(Errno),
     /// Nothing happens any more, as if the process had been killed.
     Dead,
 }
 
 /// Works until its call number `last`, which it does not do, or does by half.
-struct FaultyDisk {
+struct FaultyDisk<'a> {
+    inner: &'a dyn Disk,
     calls: Cell<usize>,
     last: usize,
     fault: Fault,
 }
 
-impl FaultyDisk {
-    fn new(last: usize, fault: Fault) -> FaultyDisk {
+impl<'a> FaultyDisk<'a> {
+    fn new(inner: &'a dyn Disk, last: usize, fault: Fault) -> FaultyDisk<'a> {
         FaultyDisk {
+            inner,
             calls: Cell::new(0),
             last,
             fault,
@@ -39,25 +47,30 @@ impl FaultyDisk {
     fn call(&self) -> io::Result<()> {
         self.calls.set(self.calls.get() + 1);
         match self.fault {
-            Fault::Full if self.calls.get() == self.last => Err(Errno::NOSPC.into()),
+            Fault::Fails(error) if self.calls.get() == self.last => Err(error.into()),
             Fault::Dead if self.calls.get() >= self.last => Err(Errno::IO.into()),
             _ => Ok(()),
         }
     }
 }
 
-impl Disk for FaultyDisk {
+impl Disk for FaultyDisk<'_> {
+    fn lock(&self, file: &File) -> io::Result<()> {
+        self.call().and_then(|()| self.inner.lock(file))
+    }
+
     fn make_folder(&self, path: &Path, mode: u32) -> io::Result<()> {
         self.call()
-            .and_then(|()| SystemDisk.make_folder(path, mode))
+            .and_then(|()| self.inner.make_folder(path, mode))
     }
 
     fn create(&self, path: &Path, mode: u32) -> io::Result<File> {
-        self.call().and_then(|()| SystemDisk.create(path, mode))
+        self.call().and_then(|()| self.inner.create(path, mode))
     }
 
-    fn resemble(&self, file: &File, model: &Metadata) -> io::Result<()> {
-        self.call().and_then(|()| SystemDisk.resemble(file, model))
+    fn resemble(&self, file: &File, path: &Path, model: &Metadata) -> io::Result<()> {
+        self.call()
+            .and_then(|()| self.inner.resemble(file, path, model))
     }
 
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
@@ -67,24 +80,24 @@ impl Disk for FaultyDisk {
         } else {
             &bytes[..bytes.len() / 2]
         };
-        SystemDisk.write(file, written).and(done)
+        self.inner.write(file, written).and(done)
     }
 
     fn synchronize(&self, file: &File) -> io::Result<()> {
-        self.call().and_then(|()| SystemDisk.synchronize(file))
+        self.call().and_then(|()| self.inner.synchronize(file))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.call().and_then(|()| SystemDisk.rename(from, to))
+        self.call().and_then(|()| self.inner.rename(from, to))
     }
 
     fn synchronize_folder(&self, path: &Path) -> io::Result<()> {
         self.call()
-            .and_then(|()| SystemDisk.synchronize_folder(path))
+            .and_then(|()| self.inner.synchronize_folder(path))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.call().and_then(|()| SystemDisk.remove(path))
+        self.call().and_then(|()| self.inner.remove(path))
     }
 }
 
@@ -95,11 +108,19 @@ const AFTER: &str = "# mine\n[/a]\nx = 1\ny = 2\n";
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let path =
-            std::env::temp_dir().join(format!("milieu-faults-{name}-{}", std::process::id()));
+    fn new() -> Folder {
+        let folder = Folder::reserved();
+        fs::create_dir(&folder.0).unwrap();
+        folder
+    }
+
+    /// A place for one, where nothing is yet.
+    fn reserved() -> Folder {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("milieu-faults-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
@@ -120,11 +141,7 @@ impl Drop for Folder {
 }
 
 fn open(path: &Path) -> Store {
-    Store::read(vec![Place {
-        namespace: Namespace::User,
-        path: path.to_owned(),
-    }])
-    .unwrap()
+    Store::read(vec![Place::new(Namespace::User, path.to_owned())]).unwrap()
 }
 
 fn change() -> [Change; 1] {
@@ -133,20 +150,16 @@ fn change() -> [Change; 1] {
 
 /// Commits with a fault at each call in turn, until there is no such call any
 /// more, and returns how many calls a commit makes.
-fn at_each_call(
-    name: &str,
-    fault: Fault,
-    check: impl Fn(&Folder, &Path, StoreError, bool),
-) -> usize {
+fn at_each_call(fault: Fault, check: impl Fn(&Folder, &Path, StoreError, bool)) -> usize {
     for last in 1.. {
-        let folder = Folder::new(&format!("{name}-{last}"));
+        let folder = Folder::new();
         let path = folder.0.join("a.ini");
         fs::write(&path, BEFORE).unwrap();
         // Left over from a writer that was killed: to be removed first.
         fs::write(folder.0.join(".a.ini.new"), "half").unwrap();
         let mut store = open(&path);
         let result = store.commit_on(
-            &FaultyDisk::new(last, fault),
+            &FaultyDisk::new(&SystemDisk, last, fault),
             Namespace::User,
             &change(),
             Strategy::Refuse,
@@ -188,14 +201,13 @@ fn at_each_call(
 
 #[test]
 fn a_call_that_fails_leaves_the_old_state_and_nothing_else() {
-    let calls = at_each_call("full", Fault::Full, |folder, path, error, _| {
+    let calls = at_each_call(Fault::Fails(Errno::NOSPC), |folder, path, error, _| {
         let files = folder.files(&folder.0);
-        let stale = matches!(&error, StoreError::Io { action, .. } if action.starts_with("remove"));
-        assert_eq!(
-            files.contains(&".a.ini.new".to_owned()),
-            stale,
-            "{error}: {files:?}"
-        );
+        if files.contains(&".a.ini.new".to_owned()) {
+            // The one that was left over before, if it came to nothing so early.
+            let left = fs::read_to_string(folder.0.join(".a.ini.new")).unwrap();
+            assert_eq!(left, "half", "{error}: {files:?}");
+        }
         let text = error.to_string();
         assert!(text.contains("no space left on device"), "{text}");
         assert!(
@@ -204,14 +216,14 @@ fn a_call_that_fails_leaves_the_old_state_and_nothing_else() {
         );
     });
     assert_eq!(
-        calls, 7,
-        "remove, create, resemble, write, synchronize, rename, synchronize the folder"
+        calls, 10,
+        "lock, create, remove, create, lock, resemble, write, synchronize, rename, synchronize the folder"
     );
 }
 
 #[test]
 fn a_writer_that_dies_at_any_call_leaves_no_half_file() {
-    at_each_call("dead", Fault::Dead, |folder, _, _, _| {
+    at_each_call(Fault::Dead, |folder, _, _, _| {
         let files = folder.files(&folder.0);
         assert!(files.len() <= 3, "one temporary file at most: {files:?}");
     });
@@ -219,16 +231,18 @@ fn a_writer_that_dies_at_any_call_leaves_no_half_file() {
 
 #[test]
 fn a_new_file_in_a_new_folder_is_there_whole_or_not_at_all() {
-    for fault in [Fault::Full, Fault::Dead] {
-        for last in 1..20 {
-            let folder = Folder::new(&format!("new-{last}"));
+    for fault in [Fault::Fails(Errno::NOSPC), Fault::Dead] {
+        for last in 1.. {
+            let folder = Folder::new();
             let path = folder.0.join("config/app/app.ini");
             let mut store = open(&path);
-            let disk = FaultyDisk::new(last, fault);
+            let disk = FaultyDisk::new(&SystemDisk, last, fault);
             match store.commit_on(&disk, Namespace::User, &change(), Strategy::Refuse) {
                 Ok(_) => {
                     assert_eq!(fs::read_to_string(&path).unwrap(), "[/a]\ny = 2\n");
-                    assert_eq!(last, 11, "{} calls", last - 1);
+                    // Two folders, the lock, all folders made sure of, and what replaces a file.
+                    let above = path.ancestors().count() - 2;
+                    assert_eq!(last - 1, 2 + 1 + above + 6);
                     break;
                 }
                 Err(StoreError::Unsettled { .. }) => {
@@ -237,5 +251,26 @@ fn a_new_file_in_a_new_folder_is_there_whole_or_not_at_all() {
                 Err(error) => assert!(!path.exists(), "call {last}: {error}"),
             }
         }
+    }
+}
+
+#[test]
+fn a_file_system_without_locks_is_named_and_nothing_is_written() {
+    for error in [Errno::NOLCK, Errno::OPNOTSUPP, Errno::NOSYS] {
+        let folder = Folder::new();
+        let path = folder.0.join("a.ini");
+        fs::write(&path, BEFORE).unwrap();
+        let disk = FaultyDisk::new(&SystemDisk, 1, Fault::Fails(error));
+        let error = open(&path)
+            .commit_on(&disk, Namespace::User, &change(), Strategy::Refuse)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("cannot lock the file: "), "{error}");
+        let remedy = format!(
+            "the file system of {} has no locks; keep the file on one that has them",
+            folder.0.display()
+        );
+        assert!(error.contains(&remedy), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), BEFORE);
     }
 }

@@ -16,9 +16,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use milieu_keys::Namespace;
+use milieu_keys::{Name, Namespace};
 
 use crate::error::StoreError;
+use crate::format::{self, Format};
+use crate::ini::Ini;
 
 /// The folders in which applications have their files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +33,44 @@ pub struct Locations {
     pub etc: PathBuf,
 }
 
-/// A file and the namespace that it fills.
+/// A file, and which part of which namespace it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The namespace of all keys in the file.
     pub namespace: Namespace,
     /// The file, which need not exist.
     pub path: PathBuf,
+    /// Where in the namespace its keys stand. Keys below another place's mount
+    /// point, further down in the same namespace, belong to that place alone.
+    pub mount: Name,
+    /// How the file is written.
+    pub format: &'static dyn Format,
+}
+
+impl Place {
+    /// A file for a whole namespace, in the format that its ending speaks for;
+    /// INI where it speaks for none.
+    pub fn new(namespace: Namespace, path: impl Into<PathBuf>) -> Place {
+        let path = path.into();
+        Place {
+            namespace,
+            mount: Name::root(),
+            format: format::of_path(&path).unwrap_or(&Ini),
+            path,
+        }
+    }
+
+    /// The same file for a part of the namespace.
+    pub fn at(mut self, mount: Name) -> Place {
+        self.mount = mount;
+        self
+    }
+
+    /// The same file in another format.
+    pub fn written_as(mut self, format: &'static dyn Format) -> Place {
+        self.format = format;
+        self
+    }
 }
 
 impl Locations {
@@ -96,7 +129,7 @@ impl Locations {
         Ok(user
             .chain(system)
             .chain(etc)
-            .map(|(namespace, path)| Place { namespace, path })
+            .map(|(namespace, path)| Place::new(namespace, path))
             .collect())
     }
 }

@@ -10,12 +10,15 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::StoreError;
-use crate::ini::{self, Document};
+use crate::format::Document;
+use crate::locations::Place;
 
 /// A file that was read.
 pub(crate) struct Content {
     pub text: String,
     pub metadata: Metadata,
+    /// It stays open, so that one can tell whether another has taken its place.
+    pub file: File,
 }
 
 /// Reads a file as text. A file that does not exist is none, which is no error.
@@ -41,40 +44,52 @@ pub(crate) fn text(path: &Path) -> Result<Option<Content>, StoreError> {
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     file.read_to_end(&mut bytes).map_err(failed)?;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(Content { text, metadata })),
+        Ok(text) => Ok(Some(Content {
+            text,
+            metadata,
+            file,
+        })),
         Err(error) => Err(not_utf8(path, error)),
     }
 }
 
-/// Understands a text as INI, all of it or not at all.
-pub(crate) fn document(path: &Path, text: &str) -> Result<Document, StoreError> {
-    let (document, diagnostics) = Document::parse(text);
+/// Understands a text, all of it or not at all.
+pub(crate) fn document(place: &Place, text: &str) -> Result<Box<dyn Document>, StoreError> {
+    let (document, diagnostics) = place.format.parse(text);
     if diagnostics.is_empty() {
         return Ok(document);
     }
-    let source = Source::new(path.display().to_string(), text);
+    let source = Source::new(place.path.display().to_string(), text);
     Err(StoreError::Text {
         source,
         diagnostics,
     })
 }
 
-/// Hands every key of an INI text to `each`, which refuses a key that it was given before.
+/// Hands every key of a text to `each`, which refuses a key that it was given
+/// before. Names are whole, with the mount point.
 ///
 /// This is what loading does; [`document`] is for those who edit, and for the
 /// errors, which it finds all.
 pub(crate) fn keys(
-    path: &Path,
+    place: &Place,
     text: &str,
     mut each: impl FnMut(&Name, &str, u32) -> bool,
 ) -> Result<(), StoreError> {
-    if ini::load(text, &mut each) {
+    let loaded = if place.mount.is_root() {
+        place.format.load(text, &mut each)
+    } else {
+        let mut whole =
+            |name: &Name, value: &str, line| each(&place.mount.mounted(name), value, line);
+        place.format.load(text, &mut whole)
+    };
+    if loaded {
         return Ok(());
     }
-    let document = document(path, text)?;
+    let document = document(place, text)?;
     debug_assert!(false, "loading refuses what a document accepts: {text:?}");
     for entry in document.keys() {
-        each(entry.name, &entry.value, entry.line);
+        each(&place.mount.mounted(&entry.name), &entry.value, entry.line);
     }
     Ok(())
 }

@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use milieu_diagnostics::{Diagnostic, Source, Span};
-use milieu_keys::rules::{FileKind, FileSystem, array_index, nearest};
+use milieu_keys::rules::{FileKind, FileSystem, array_index};
 use milieu_keys::{
-    Key, KeySpec, Name, Namespace, Origin, Pattern, Rules, SourceOf, Specification, Violation,
+    Key, KeySpec, Migration, Name, Namespace, Origin, Pattern, Rules, Secrets, SourceOf,
+    Specification, Violation,
 };
 
-use crate::error::StoreError;
+use crate::error::{READ_SPECIFICATION, StoreError};
+use crate::format::{self, Entry};
 use crate::ini;
 use crate::merge::Change;
 use crate::read;
+use crate::redact::Redacted;
 
 /// A specification without errors. Cloning it is cheap.
 #[derive(Clone)]
@@ -26,8 +29,10 @@ pub struct Schema {
 struct Inner {
     source: Source,
     origin: Arc<SourceOf>,
-    /// Each declaration with its rules.
+    /// Each declaration with its rules, without those of keys that are no more.
     keys: Vec<(KeySpec, Rules)>,
+    old_names: Migration,
+    secrets: Secrets,
 }
 
 /// The files of this machine, for rules such as `check/path=device`.
@@ -43,7 +48,7 @@ impl Schema {
     /// # Errors
     /// A file that cannot be read, and every error in the specification.
     pub fn read(path: &Path) -> Result<Schema, StoreError> {
-        let missing = || StoreError::io("read the specification", path, rustix::io::Errno::NOENT);
+        let missing = || StoreError::io(READ_SPECIFICATION, path, rustix::io::Errno::NOENT);
         let content = read::text(path)?.ok_or_else(missing)?;
         Schema::parse(Source::new(path.display().to_string(), content.text))
     }
@@ -56,8 +61,13 @@ impl Schema {
         let (specification, mut diagnostics) = Specification::parse(&source);
         diagnostics.extend(specification.check(&source));
         diagnostics.retain(Diagnostic::is_error);
+        let (old_names, secrets) = before(&specification, &mut diagnostics);
         let mut keys = Vec::new();
-        for key in specification.keys {
+        for key in specification
+            .keys
+            .into_iter()
+            .filter(|key| !key.is_removed())
+        {
             match Rules::from_metadata(&key.borrowed()) {
                 Ok(rules) => keys.push((key, rules)),
                 Err(_) if !diagnostics.is_empty() => {}
@@ -77,6 +87,8 @@ impl Schema {
                 source,
                 origin,
                 keys,
+                old_names,
+                secrets,
             }),
             files: None,
         })
@@ -95,20 +107,52 @@ impl Schema {
         self.entry(name).map(|(key, _)| key)
     }
 
+    /// The type of a key's values.
+    pub(crate) fn type_of(&self, name: &str) -> Option<milieu_keys::Type> {
+        self.entry(name).map(|(_, rules)| *rules.type_())
+    }
+
     fn entry(&self, name: &str) -> Option<&(KeySpec, Rules)> {
-        let declared = |name: &str| {
-            let matching = self
-                .inner
-                .keys
-                .iter()
-                .filter(|(key, _)| key.pattern.matches(name));
-            matching.min_by_key(|(key, _)| key.pattern.layers().len())
+        let declared = |is_it: &dyn Fn(&Pattern) -> bool| {
+            let keys = self.inner.keys.iter();
+            keys.filter(|(key, _)| is_it(&key.pattern))
+                .min_by_key(|(key, _)| key.pattern.layers().len())
         };
-        declared(name).or_else(|| {
+        declared(&|pattern| pattern.matches(name))
             // An element, `/hosts/#2`, is declared by its array, `/hosts/#`.
-            let (array, _) = element(name)?;
-            declared(&format!("{array}/#"))
-        })
+            .or_else(|| declared(&|pattern| pattern.declares(name)))
+    }
+
+    /// The text of the specification.
+    pub fn source(&self) -> &Source {
+        &self.inner.source
+    }
+
+    /// The declarations of keys that somebody has to give a value and that none
+    /// of these names is of.
+    pub(crate) fn missing<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> impl Iterator<Item = &KeySpec> {
+        let required = self.inner.keys.iter().filter(|(_, rules)| rules.required());
+        let given = move |pattern: &Pattern| names.clone().any(|name| pattern.declares(name));
+        required
+            .filter(move |(key, _)| !given(&key.pattern))
+            .map(|(key, _)| key)
+    }
+
+    /// What the specification says about names of before.
+    pub fn old_names(&self) -> &Migration {
+        &self.inner.old_names
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.inner.secrets
+    }
+
+    /// The patterns of all declarations.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.inner.keys.iter().map(|(key, _)| &key.pattern)
     }
 
     fn violation(&self, name: &str, value: &str) -> Option<(&KeySpec, Violation)> {
@@ -160,13 +204,7 @@ impl Schema {
                 return self.needed(name);
             };
             if self.entry(name).is_none() {
-                let diagnostic =
-                    Diagnostic::error(format!("the specification has no key `{shown}`"));
-                let known = self.inner.keys.iter().map(|(key, _)| key.pattern.as_str());
-                return Some(match nearest(name, known) {
-                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic.help("declare it there, or mend the name"),
-                });
+                return Some(self.undeclared(name));
             }
             let (key, violation) = self.violation(name, value)?;
             Some(
@@ -184,25 +222,53 @@ impl Schema {
         })
     }
 
+    /// Why a key that is not declared cannot be written.
+    fn undeclared(&self, name: &str) -> Diagnostic {
+        let shown = ini::encode_name(name);
+        let today: Vec<String> = self
+            .old_names()
+            .names(name)
+            .iter()
+            .map(|name| format!("`{}`", ini::encode_name(name.as_str())))
+            .collect();
+        if !today.is_empty() {
+            let today = today.join(" and ");
+            return Diagnostic::error(format!("`{shown}` is called {today} today"))
+                .code("renamed")
+                .help(format!("write {today} instead"));
+        }
+        if let Some(reason) = self.old_names().removed(name) {
+            return Diagnostic::error(format!("there is no key `{shown}` any more: {reason}"))
+                .code("removed");
+        }
+        let diagnostic = Diagnostic::error(format!("the specification has no key `{shown}`"));
+        match self.suggestion(name) {
+            Some(near) => diagnostic.help(format!("did you mean `{}`?", ini::encode_name(&near))),
+            None => diagnostic.help("declare it there, or mend the name"),
+        }
+    }
+
+    /// What is wrong with a value, and where the rule stands; without the place
+    /// of the value.
+    pub(crate) fn refusal(&self, name: &str, value: &str) -> Option<Diagnostic> {
+        let (key, violation) = self.violation(name, value)?;
+        let source = &self.inner.source;
+        let rule = source.line_column(place_of(key, &violation).start).0;
+        let message = format!("`{}`: {violation}", ini::encode_name(name));
+        Some(Diagnostic::error(message).note(format!("the rule is in {}:{rule}", source.name)))
+    }
+
     /// Whether a key has a value that the specification allows. A key that it
     /// does not declare may have any.
     ///
     /// # Errors
     /// [`StoreError::Refused`], with the place of the value and of the rule.
     pub fn check(&self, key: &Key) -> Result<(), StoreError> {
-        let Some((spec, violation)) = self.violation(key.name(), key.value()) else {
+        let Some(diagnostic) = self.refusal(key.name(), key.value()) else {
             return Ok(());
         };
-        let rule = self
-            .inner
-            .source
-            .line_column(place_of(spec, &violation).start)
-            .0;
-        let diagnostic =
-            Diagnostic::error(format!("`{}`: {violation}", ini::encode_name(key.name())))
-                .note(format!("the rule is in {}:{rule}", self.inner.source.name));
-        let (source, span) =
-            place_in_file(key).unwrap_or((Source::new(key.origin().to_string(), ""), None));
+        let place = self.place_in_file(key);
+        let (source, span) = place.unwrap_or((Source::new(key.origin().to_string(), ""), None));
         let diagnostic = match span {
             Some(span) => diagnostic.label(span, "this value"),
             None => diagnostic,
@@ -211,6 +277,44 @@ impl Schema {
             source,
             diagnostics: vec![diagnostic],
         })
+    }
+
+    /// Where the value of a key stands in its file, as that is now without its
+    /// secrets; under its old name perhaps. No place if the file has changed
+    /// since it was read.
+    fn place_in_file(&self, key: &Key) -> Option<(Source, Option<Span>)> {
+        let SourceOf::File(path) = &*key.origin().source else {
+            return None;
+        };
+        let text = read::text(Path::new(path)).ok()??.text;
+        let (document, _) = format::of_path(Path::new(path))
+            .unwrap_or(&ini::Ini)
+            .parse(&text);
+        let is_it = |entry: &Entry<'_>| {
+            let (name, same) = (entry.name.as_str(), entry.value == key.value());
+            // In a mounted file it lacks the mount point.
+            let is_mounted = || same && key.name().ends_with(name);
+            match name == key.name() {
+                true => same,
+                false => {
+                    entry.line == key.origin().line && (self.was(name, key.name()) || is_mounted())
+                }
+            }
+        };
+        let span = document.keys().find(is_it).and_then(|entry| entry.span);
+        let secrets = document
+            .keys()
+            .filter(|entry| self.hides(entry.name.as_str()));
+        let source = Source::new(path.clone(), &*text);
+        let redacted = Redacted::new(&source, secrets.filter_map(|entry| entry.span));
+        let span = span.map(|span| redacted.place(span));
+        Some((redacted.source, span))
+    }
+
+    /// Whether a name is an old one of another.
+    pub(crate) fn was(&self, old: &str, today: &str) -> bool {
+        let names = self.old_names().names(old);
+        names.iter().any(|name| name.as_str() == today)
     }
 
     /// What the origins of all defaults share.
@@ -275,19 +379,7 @@ impl Schema {
         let Some(key) = self.find(name.as_str()) else {
             return Vec::new();
         };
-        let layers = key
-            .pattern
-            .level_patterns()
-            .iter()
-            .zip(name.levels())
-            .filter_map(|(pattern, level)| {
-                let value = milieu_keys::name::unescape(level).into_owned();
-                Some((
-                    pattern.layer()?,
-                    if level == "%" { String::new() } else { value },
-                ))
-            });
-        let layers: Vec<(&str, String)> = layers.collect();
+        let layers = key.pattern.layers_of(name.as_str()).unwrap_or_default();
         let value_of = |layer: &str| {
             layers
                 .iter()
@@ -302,6 +394,27 @@ impl Schema {
             .filter_map(|(_, link)| Some(Pattern::parse(link).ok()?.resolve(value_of)))
             .collect()
     }
+}
+
+/// What the specification says about names of before, and about secrets.
+fn before(
+    specification: &Specification,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Migration, Secrets) {
+    let keys = &specification.keys;
+    let metadata: Vec<Vec<(&str, &str)>> = keys.iter().map(KeySpec::borrowed).collect();
+    let pairs = || {
+        let keys = keys.iter().zip(&metadata);
+        keys.map(|(key, metadata)| (key.pattern.as_str(), &metadata[..]))
+    };
+    let old_names = Migration::new(pairs()).unwrap_or_else(|error| {
+        // The check has found it, unless the two disagree.
+        if diagnostics.is_empty() {
+            diagnostics.push(Diagnostic::error(error.to_string()));
+        }
+        Migration::default()
+    });
+    (old_names, Secrets::new(pairs()))
 }
 
 /// Where a rule stands in the specification, or else the key.
@@ -323,21 +436,6 @@ fn place_of(key: &KeySpec, violation: &Violation) -> Span {
             spans.value
         })
     })
-}
-
-/// Where the value of a key stands in its file, as that is now. No place if
-/// the file has changed since it was read.
-fn place_in_file(key: &Key) -> Option<(Source, Option<Span>)> {
-    let SourceOf::File(path) = &*key.origin().source else {
-        return None;
-    };
-    let text = read::text(Path::new(path)).ok()??.text;
-    let (document, _) = ini::Document::parse(&text);
-    let entry = document
-        .keys()
-        .find(|entry| entry.name.as_str() == key.name() && entry.value == key.value());
-    let span = entry.and_then(|entry| entry.span);
-    Some((Source::new(path.clone(), text), span))
 }
 
 impl FileSystem for HostFiles {

@@ -1,19 +1,18 @@
 //! The store: the files of one application as one key set.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use milieu_keys::{Key, KeySet, Namespace, Origin, SourceOf};
+use milieu_keys::{Key, KeySet, Name, Namespace, Origin, SourceOf};
 
-use crate::disk::{Disk, SystemDisk};
+use crate::before::{Before, Today};
 use crate::error::StoreError;
-use crate::ini::{self, Document};
+use crate::format::Document;
+use crate::history::{self, Author, Changed};
 use crate::locations::{Locations, Place};
-use crate::lock::Lock;
-use crate::merge::{self, Change, Commit, Strategy};
 use crate::read;
-use crate::replace::{self, Audience};
 use crate::schema::Schema;
 
 /// How long a commit waits for other writers, unless told otherwise.
@@ -42,16 +41,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Store {
     /// In the order of the cascade.
     pub(crate) files: Vec<FileOf>,
-    keys: KeySet,
+    pub(crate) keys: KeySet,
     /// Keys that another file of the same namespace wins over.
     pub(crate) shadowed: Vec<Key>,
+    /// Keys of files that stand below the mount point of another file.
+    hidden: Vec<Key>,
     pub(crate) schema: Option<Schema>,
-    patience: Duration,
+    pub(crate) before: Arc<Before>,
+    /// The keys under the names of today, where files use others.
+    pub(crate) today: Option<Today>,
+    pub(crate) patience: Duration,
+    pub(crate) author: Option<(Author, Clock)>,
 }
+
+/// Tells the time of a commit, for its history.
+pub type Clock = fn() -> SystemTime;
 
 /// A file of the store as it was seen last.
 #[derive(Debug, Clone)]
@@ -60,17 +68,31 @@ pub(crate) struct FileOf {
     /// What the origin of every key from this file shares.
     pub source: Arc<SourceOf>,
     pub exists: bool,
+    /// Mount points further down, whose keys are not this file's.
+    pub hides: Vec<Name>,
+    /// The fingerprint of the text that the keys are from.
+    pub seen: Option<u64>,
+}
+
+/// The files, and not the keys, of which some may be secrets.
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files: Vec<&Path> = self.places().map(|place| &*place.path).collect();
+        f.debug_struct("Store")
+            .field("files", &files)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Store {
-    /// Reads all files of an application.
+    /// Reads all files of an application, those of its mount tables included.
     ///
     /// # Errors
     /// A file that is there and cannot be read or understood. None is skipped:
     /// a program that runs with half of its settings surprises more than one
     /// that says what to mend.
     pub fn open(app: &str, locations: &Locations) -> Result<Store, StoreError> {
-        Store::read(locations.places(app)?)
+        Store::read(locations.mounted_places(app)?)
     }
 
     /// Reads these files, the first of which wins. A file that is named twice
@@ -81,38 +103,59 @@ impl Store {
     pub fn read(places: Vec<Place>) -> Result<Store, StoreError> {
         let mut files: Vec<FileOf> = Vec::new();
         for place in places {
-            if files.iter().all(|file| file.place.path != place.path) {
+            let same = |file: &FileOf| {
+                (&file.place.path, &file.place.mount) == (&place.path, &place.mount)
+            };
+            if !files.iter().any(same) {
                 let source = Arc::new(SourceOf::File(place.path.display().to_string()));
                 files.push(FileOf {
                     place,
                     source,
                     exists: false,
+                    hides: Vec::new(),
+                    seen: None,
                 });
             }
+        }
+        let places: Vec<Place> = files.iter().map(|file| file.place.clone()).collect();
+        for file in &mut files {
+            file.hides = further_down(&file.place, &places);
         }
         let mut store = Store {
             files,
             keys: KeySet::new(),
             shadowed: Vec::new(),
+            hidden: Vec::new(),
             schema: None,
+            before: Arc::default(),
+            today: None,
             patience: PATIENCE,
+            author: None,
         };
         // From the last to the first, so that each key replaces the one it wins over.
         for file in store.files.iter_mut().rev() {
-            let Some(content) = read::text(&file.place.path)? else {
+            let place = &file.place;
+            let Some(content) = read::text(&place.path)? else {
                 continue;
             };
             file.exists = true;
+            file.seen = Some(history::fingerprint(&content.text));
             if store.keys.is_empty() {
                 // Growing by doubling would be a fifth of the work.
-                store.keys = KeySet::with_capacity(ini::keys_max(&content.text));
+                store.keys = KeySet::with_capacity(place.format.keys_max(&content.text));
             }
-            read::keys(&file.place.path, &content.text, |name, value, line| {
+            read::keys(place, &content.text, |name, value, line| {
                 let origin = Origin::at(&file.source, line);
-                let replaced =
-                    store
-                        .keys
-                        .insert(Key::new(file.place.namespace, name, value, origin));
+                let key = Key::new(place.namespace, name, value, origin);
+                if file
+                    .hides
+                    .iter()
+                    .any(|mount| name.is_below_or_same(mount.as_str()))
+                {
+                    store.hidden.push(key);
+                    return true;
+                }
+                let replaced = store.keys.insert(key);
                 let unique = replaced
                     .as_ref()
                     .is_none_or(|key| !Arc::ptr_eq(&key.origin().source, &file.source));
@@ -127,8 +170,9 @@ impl Store {
     /// defaults into the namespace `default`.
     pub fn with_schema(mut self, schema: Schema) -> Store {
         self.keys.extend(schema.defaults());
+        let (migration, secrets) = (schema.old_names().clone(), schema.secrets().clone());
         self.schema = Some(schema);
-        self
+        self.knowing(migration, secrets)
     }
 
     /// Waits for other writers at most so long, instead of 10 s.
@@ -137,14 +181,20 @@ impl Store {
         self
     }
 
-    /// All keys. A lookup in them is a cascading one.
+    /// Notes who commits, and when, in the history of each file from now on.
+    pub fn signed(mut self, author: Author, clock: Clock) -> Store {
+        self.author = Some((author, clock));
+        self
+    }
+
+    /// All keys, under the names of today. A lookup in them is a cascading one.
     pub fn keys(&self) -> &KeySet {
-        &self.keys
+        self.today.as_ref().map_or(&self.keys, |today| &today.keys)
     }
 
     /// Gives up the store for its keys.
     pub fn into_keys(self) -> KeySet {
-        self.keys
+        self.today.map_or(self.keys, |today| today.keys)
     }
 
     /// The specification that was given.
@@ -157,140 +207,36 @@ impl Store {
         self.files.iter().map(|file| &file.place)
     }
 
-    /// The file that new keys of a namespace go to: the first that exists, or
-    /// the first that could.
-    pub fn target(&self, namespace: Namespace) -> Option<&Path> {
-        self.target_index(namespace)
+    /// Keys that stand in a file and do not count, because another file is
+    /// mounted over them.
+    pub fn hidden(&self) -> &[Key] {
+        &self.hidden
+    }
+
+    /// The file that a new key goes to: of those mounted closest above it the
+    /// first that exists, or the first that could.
+    pub fn target(&self, namespace: Namespace, name: &Name) -> Option<&Path> {
+        self.target_index(namespace, name)
             .map(|index| self.files[index].place.path.as_path())
     }
 
-    /// Writes changes of single keys into the files of a namespace.
-    ///
-    /// A key that has a value already is changed in the file that gives it; a
-    /// new one goes to [`Store::target`]. Each file is changed whole or not at
-    /// all, and holds everything that other processes wrote meanwhile. Of keys
-    /// in several files those of the first are written first. When this
-    /// returns, the changes survive a loss of power, and the keys of this store
-    /// are what the files hold.
-    ///
-    /// # Errors
-    /// The files are as they were, except for [`StoreError::Unsettled`], and
-    /// for files that come before the one that failed.
-    pub fn commit(
-        &mut self,
-        namespace: Namespace,
-        changes: &[Change],
-        strategy: Strategy,
-    ) -> Result<Commit, StoreError> {
-        self.commit_on(&SystemDisk, namespace, changes, strategy)
-    }
-
-    pub(crate) fn commit_on(
-        &mut self,
-        disk: &dyn Disk,
-        namespace: Namespace,
-        changes: &[Change],
-        strategy: Strategy,
-    ) -> Result<Commit, StoreError> {
-        let changes = merge::last_of_each(changes);
-        if let Some(schema) = &self.schema {
-            schema.check_all(&changes)?;
-        }
-        let mut of_file: Vec<Vec<&Change>> = vec![Vec::new(); self.files.len()];
-        for change in changes {
-            let holder = self
-                .keys
-                .get(namespace, change.name.as_str())
-                .and_then(|key| self.index_of(key));
-            let index = holder
-                .or_else(|| self.target_index(namespace))
-                .ok_or(StoreError::NoFile { namespace })?;
-            of_file[index].push(change);
-        }
-        let mut commit = Commit::default();
-        for (index, changes) in of_file
-            .iter()
-            .enumerate()
-            .filter(|(_, changes)| !changes.is_empty())
-        {
-            let part = self.commit_file(disk, index, changes, strategy)?;
-            commit.replaced.extend(part.replaced);
-            commit.conflicts.extend(part.conflicts);
-        }
-        Ok(commit)
-    }
-
-    fn commit_file(
-        &mut self,
-        disk: &dyn Disk,
-        index: usize,
-        changes: &[&Change],
-        strategy: Strategy,
-    ) -> Result<Commit, StoreError> {
-        let Place { namespace, path } = self.files[index].place.clone();
-        let audience = if namespace == Namespace::System {
-            Audience::Public
-        } else {
-            Audience::Private
-        };
-        let (target, _lock) = self.lock(disk, &path, audience)?;
-        let old = read::text(&target)?;
-        let mut document = match &old {
-            Some(content) => read::document(&target, &content.text)?,
-            None => Document::new(),
-        };
-        let base = |name: &str| self.keys.get(namespace, name).map(Key::value);
-        let commit = merge::apply(&mut document, changes, base, strategy).map_err(|conflicts| {
-            StoreError::Conflict {
-                path: target.clone(),
-                conflicts,
-            }
-        })?;
-        let text = document.to_string();
-        let mut settled = Ok(());
-        if text != old.as_ref().map_or("", |content| &content.text) {
-            let metadata = old.as_ref().map(|content| &content.metadata);
-            settled = replace::replace(disk, &target, &text, metadata, audience);
-            match settled {
-                Ok(()) | Err(StoreError::Unsettled { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            self.files[index].exists = true;
-        }
-        self.refresh(index, &document);
-        settled.map(|()| commit)
-    }
-
-    /// Locks the file that the path leads to.
-    fn lock(
-        &self,
-        disk: &dyn Disk,
-        path: &Path,
-        audience: Audience,
-    ) -> Result<(PathBuf, Lock), StoreError> {
-        loop {
-            let target = replace::follow(path)?;
-            // Where a symbolic link leads to a folder that is missing, something
-            // is not mounted, and a folder made here would only hide that.
-            if target == path {
-                replace::make_folders(disk, replace::folder(&target), audience)?;
-            }
-            let lock = Lock::take(&target, audience.file_mode_of(&target), self.patience)?;
-            // The link may have been turned to another file meanwhile.
-            if replace::follow(path)? == target {
-                return Ok((target, lock));
-            }
-        }
-    }
-
     /// Takes over what a file holds now.
-    fn refresh(&mut self, index: usize, document: &Document) {
+    pub(crate) fn refresh(&mut self, index: usize, document: &dyn Document) {
         let source = Arc::clone(&self.files[index].source);
         let namespace = self.files[index].place.namespace;
         let others = |key: &Key| !Arc::ptr_eq(&key.origin().source, &source);
         self.keys.retain(others);
         self.shadowed.retain(others);
+        self.hidden.retain(others);
         for key in keys_of(&self.files[index], document) {
+            let hides = &self.files[index].hides;
+            if hides
+                .iter()
+                .any(|mount| is_below_or_same(key.name(), mount))
+            {
+                self.hidden.push(key);
+                continue;
+            }
             let winner = self
                 .keys
                 .get(namespace, key.name())
@@ -311,6 +257,25 @@ impl Store {
                 self.keys.insert(key);
             }
         }
+        self.look_back();
+    }
+
+    /// Takes over new values of keys whose places have not changed.
+    pub(crate) fn refresh_values(&mut self, namespace: Namespace, changed: &[Changed]) {
+        for change in changed {
+            let key = self.keys.get(namespace, change.name.as_str());
+            if let (Some(key), Some(value)) = (key, &change.new) {
+                let key = key.with_value(value, key.origin().clone());
+                self.keys.insert(key);
+            }
+        }
+        self.look_back();
+    }
+
+    /// The file that gives a key.
+    pub fn path_of(&self, key: &Key) -> Option<&Path> {
+        let index = self.index_of(key)?;
+        Some(&self.files[index].place.path)
     }
 
     /// Which file a key came from.
@@ -320,21 +285,41 @@ impl Store {
             .position(|file| Arc::ptr_eq(&file.source, &key.origin().source))
     }
 
-    fn target_index(&self, namespace: Namespace) -> Option<usize> {
-        let mut of_namespace =
-            (0..self.files.len()).filter(|&index| self.files[index].place.namespace == namespace);
-        let first = of_namespace.clone().next();
-        of_namespace
-            .find(|&index| self.files[index].exists)
-            .or(first)
+    pub(crate) fn target_index(&self, namespace: Namespace, name: &Name) -> Option<usize> {
+        let holds = |&index: &usize| {
+            let place = &self.files[index].place;
+            place.namespace == namespace && name.is_below_or_same(place.mount.as_str())
+        };
+        let depth = |&index: &usize| self.files[index].place.mount.levels().count();
+        let candidates = (0..self.files.len()).filter(holds);
+        let deepest = candidates.clone().map(|index| depth(&index)).max()?;
+        let mut closest = candidates.filter(|index| depth(index) == deepest);
+        let first = closest.clone().next();
+        closest.find(|&index| self.files[index].exists).or(first)
     }
 }
 
-fn keys_of<'a>(file: &'a FileOf, document: &'a Document) -> impl Iterator<Item = Key> + 'a {
+/// The mount points of other files inside what this one holds.
+pub(crate) fn further_down(place: &Place, places: &[Place]) -> Vec<Name> {
+    let inside = |other: &&Place| {
+        other.namespace == place.namespace
+            && other.mount != place.mount
+            && other.mount.is_below_or_same(place.mount.as_str())
+    };
+    let mounts = places.iter().filter(inside);
+    mounts.map(|other| other.mount.clone()).collect()
+}
+
+fn is_below_or_same(name: &str, mount: &Name) -> bool {
+    let rest = name.strip_prefix(mount.as_str());
+    mount.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn keys_of<'a>(file: &'a FileOf, document: &'a dyn Document) -> impl Iterator<Item = Key> + 'a {
     document.keys().map(|entry| {
         Key::new(
             file.place.namespace,
-            entry.name,
+            &file.place.mount.mounted(&entry.name),
             &entry.value,
             Origin::at(&file.source, entry.line),
         )

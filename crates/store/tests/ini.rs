@@ -31,10 +31,10 @@ fn after_remove(text: &str, key: &str) -> String {
     edited
 }
 
-fn keys(document: &Document) -> Vec<(&str, String, u32)> {
+fn keys(document: &Document) -> Vec<(String, String, u32)> {
     document
         .keys()
-        .map(|entry| (entry.name.as_str(), entry.value.into_owned(), entry.line))
+        .map(|entry| (entry.name.to_string(), entry.value.into_owned(), entry.line))
         .collect()
 }
 
@@ -66,12 +66,12 @@ fn full_names_and_sections_mean_the_same() {
     assert_eq!(
         keys(&document),
         [
-            ("/a", "1".to_owned(), 1),
-            ("/b/c", "2".to_owned(), 2),
-            ("/sw/pi/anna/language", "de".to_owned(), 4),
-            ("/x", "3".to_owned(), 5),
-            ("/relative/y", "4".to_owned(), 7),
-            ("/z", "5".to_owned(), 9),
+            ("/a".to_owned(), "1".to_owned(), 1),
+            ("/b/c".to_owned(), "2".to_owned(), 2),
+            ("/sw/pi/anna/language".to_owned(), "de".to_owned(), 4),
+            ("/x".to_owned(), "3".to_owned(), 5),
+            ("/relative/y".to_owned(), "4".to_owned(), 7),
+            ("/z".to_owned(), "5".to_owned(), 9),
         ]
     );
 }
@@ -230,7 +230,7 @@ fn a_byte_order_mark_stays_at_the_front() {
     let text = "\u{feff}a = 1\n";
     assert_eq!(after_set(text, "/a", "2"), "\u{feff}a = 2\n");
     assert_eq!(after_remove(text, "/a"), "\u{feff}");
-    assert_eq!(keys(&parsed(text)), [("/a", "1".to_owned(), 1)]);
+    assert_eq!(keys(&parsed(text)), [("/a".to_owned(), "1".to_owned(), 1)]);
 }
 
 #[test]

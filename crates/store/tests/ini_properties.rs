@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use milieu_keys::{Name, Namespace};
+use milieu_store::Kind;
+use milieu_store::format::Format;
+use milieu_store::ini::Ini;
 use milieu_store::ini::{self, Document};
 use milieu_store::{Place, Store};
 use proptest::prelude::*;
@@ -83,11 +86,7 @@ fn contents(document: &Document) -> BTreeMap<String, String> {
 fn loaded(text: &str) -> Option<BTreeMap<String, (String, u32)>> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ini_properties.ini");
     std::fs::write(&path, text).unwrap();
-    let store = Store::read(vec![Place {
-        namespace: Namespace::User,
-        path,
-    }])
-    .ok()?;
+    let store = Store::read(vec![Place::new(Namespace::User, path)]).ok()?;
     let keys = store.keys().iter();
     Some(
         keys.map(|key| {
@@ -167,15 +166,20 @@ proptest! {
         value in value(),
     ) {
         let (mut document, _) = Document::parse(&text);
-        let names: Vec<Name> = document.keys().map(|entry| entry.name.clone()).collect();
+        let names: Vec<Name> = document.keys().map(|entry| entry.name.into_owned()).collect();
         // A broken section makes keys out of nothing below it.
         if names.is_empty() {
             return Ok(());
         }
         let name = &names[which.index(names.len())];
-        let line = document.keys().find(|entry| entry.name == name).map(|entry| entry.line as usize).unwrap();
-        document.set(name, &value);
+        let line = document.keys().find(|entry| *entry.name == *name).map(|entry| entry.line as usize).unwrap();
+        let replaced = document.set(name, &value);
         let edited = document.to_string();
+        let short = Ini.replace(&text, line as u32, name, &value, Kind::Unknown);
+        // A name that is written in a roundabout way takes the long way.
+        if let Some(short) = short.filter(|_| replaced.as_deref() != Some(&*value)) {
+            prop_assert_eq!(short, edited.as_str());
+        }
         let before: Vec<&str> = text.split_inclusive('\n').collect();
         let after: Vec<&str> = edited.split_inclusive('\n').collect();
         prop_assert_eq!(before.len(), after.len());

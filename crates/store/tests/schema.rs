@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use milieu_diagnostics::Source;
 use milieu_keys::{Key, Name, Namespace, SourceOf};
-use milieu_store::{Change, HostFiles, Place, Schema, Store, StoreError, Strategy, Via};
+use milieu_store::{
+    Change, Conflict, HostFiles, Place, Resolution, Schema, Store, StoreError, Strategy, Via,
+};
 
 const SPECIFICATION: &str = "\
 [/sw/%session%/%room%/volume]
@@ -47,10 +49,7 @@ fn store(test: &str, text: &str) -> Store {
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join(format!("{test}.ini"));
     fs::write(&path, text).unwrap();
-    let place = Place {
-        namespace: Namespace::User,
-        path,
-    };
+    let place = Place::new(Namespace::User, path);
     Store::read(vec![place]).unwrap().with_schema(schema())
 }
 
@@ -86,6 +85,40 @@ fn of_several_declarations_the_one_with_fewest_placeholders_counts() {
     store
         .commit(Namespace::User, &[change], Strategy::Refuse)
         .unwrap();
+}
+
+#[test]
+fn what_a_function_decides_for_keeps_the_rules_or_nothing_is_written() {
+    let before = "/sw/anna/kitchen/volume = 2\n";
+    let mut store = store("decided", before);
+    let path = store.places().next().unwrap().path.clone();
+    let theirs = before.replace('2', "3");
+    fs::write(&path, &theirs).unwrap();
+    let changes = [
+        Change::set(name("/sw/ben/kitchen/volume"), "1"),
+        Change::set(name("/sw/anna/kitchen/volume"), "4"),
+    ];
+    let decide = |value: &'static str| {
+        move |_: &Conflict| Resolution::Value((!value.is_empty()).then(|| value.to_owned()))
+    };
+    let error = store
+        .commit(Namespace::User, &changes, decide("12"))
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+    let text = error.to_string();
+    for part in [
+        "/sw/anna/kitchen/volume",
+        "12",
+        "check/range=0-11",
+        "station.spec.ini",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+    store
+        .commit(Namespace::User, &changes, decide("11"))
+        .unwrap();
+    assert!(fs::read_to_string(&path).unwrap().contains("= 11\n"));
 }
 
 #[test]

@@ -36,11 +36,7 @@ fn open(folder: &Path) -> Store {
 }
 
 fn open_file(path: &Path) -> Store {
-    Store::read(vec![Place {
-        namespace: Namespace::User,
-        path: path.to_owned(),
-    }])
-    .unwrap()
+    Store::read(vec![Place::new(Namespace::User, path.to_owned())]).unwrap()
 }
 
 fn name(text: &str) -> Name {
@@ -226,11 +222,8 @@ fn links_that_lead_nowhere_are_errors() {
     assert!(!folder.join("missing").exists());
 
     symlink("loop.ini", folder.join("loop.ini")).unwrap();
-    let error = Store::read(vec![Place {
-        namespace: Namespace::User,
-        path: folder.join("loop.ini"),
-    }])
-    .unwrap_err();
+    let error =
+        Store::read(vec![Place::new(Namespace::User, folder.join("loop.ini"))]).unwrap_err();
     assert!(error.to_string().contains("in a circle"), "{error}");
 }
 
@@ -408,13 +401,8 @@ fn a_commit_that_changes_nothing_writes_nothing() {
 #[test]
 fn what_cannot_be_read_is_an_error_that_names_file_and_line() {
     let folder = folder("unreadable");
-    let read = |file: &str| {
-        Store::read(vec![Place {
-            namespace: Namespace::User,
-            path: folder.join(file),
-        }])
-        .unwrap_err()
-    };
+    let read =
+        |file: &str| Store::read(vec![Place::new(Namespace::User, folder.join(file))]).unwrap_err();
     fs::create_dir(folder.join("folder.ini")).unwrap();
     assert!(
         read("folder.ini")
@@ -527,4 +515,21 @@ fn without_a_home_reading_works_and_writing_says_what_is_missing() {
         )
         .unwrap_err();
     assert!(error.to_string().contains("namespace `proc`"), "{error}");
+}
+
+#[test]
+#[cfg(feature = "json")]
+fn an_array_can_go_at_once_and_become_a_value() {
+    let path = folder("arrays").join("a.json");
+    write(&path, r#"{"hosts": ["a", "b", "c"], "x": 1}"#);
+    let mut store = open_file(&path);
+    let element = |index| Change::remove(name(&format!("/hosts/#{index}")));
+    let mut changes: Vec<Change> = (0..3).map(element).collect();
+    changes.push(Change::set(name("/hosts"), "none"));
+    store
+        .commit(Namespace::User, &changes, Strategy::Refuse)
+        .unwrap();
+    let keys = store.keys().iter();
+    let keys: Vec<(&str, &str)> = keys.map(|key| (key.name(), key.value())).collect();
+    assert_eq!(keys, [("/hosts", "none"), ("/x", "1")]);
 }

@@ -19,7 +19,9 @@ use milieu_diagnostics::{Diagnostic, Span};
 use milieu_keys::Name;
 
 use super::escape;
+use super::moves::Moving;
 use super::place::Places;
+use crate::format::Entry;
 
 /// The number that stands for "no line".
 pub(super) const NONE: u32 = u32::MAX;
@@ -51,6 +53,7 @@ pub struct Document {
     hasher: DefaultHashBuilder,
     /// Where new keys go, known once somebody asked.
     pub(super) places: Option<Places>,
+    pub(super) moving: Vec<Moving>,
 }
 
 /// The first and the last line.
@@ -106,19 +109,6 @@ pub(super) struct KeyLine {
     pub full: bool,
 }
 
-/// One key of a document.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry<'a> {
-    /// The whole name.
-    pub name: &'a Name,
-    /// The value, decoded.
-    pub value: Cow<'a, str>,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// Where the value stands in the text that was parsed; nothing for a value set since.
-    pub span: Option<Span>,
-}
-
 impl Document {
     /// An empty document.
     pub fn new() -> Document {
@@ -161,7 +151,7 @@ impl Document {
                 Body::Written(_) => None,
             };
             Some(Entry {
-                name: &key.name,
+                name: Cow::Borrowed(&key.name),
                 value: self.value(id),
                 line: number,
                 span,
@@ -287,14 +277,7 @@ impl Document {
         let line = self.body(id);
         let mut text = String::with_capacity(line.len() + value.len());
         text.push_str(&line[..before]);
-        // `name =` becomes `name = value` where the name stands off as well.
-        if line[..before].ends_with(" =") {
-            text.push(' ');
-        }
-        let start = text.len();
-        let encoded = escape::encode_value(value);
-        text.push_str(&encoded);
-        let end = text.len();
+        let (start, end) = write_value(&mut text, value);
         text.push_str(&line[after..]);
         let line = &mut self.lines[id as usize];
         line.length = line.length + text.len() - line.body.len();
@@ -343,17 +326,38 @@ impl Document {
     }
 
     fn remove_section_if_empty(&mut self, section: u32) {
-        let header = &self.lines[section as usize];
-        let (before, after) = (header.previous, header.next);
+        let before = self.lines[section as usize].previous;
         let described = before != NONE && !matches!(self.kind(before), Kind::Blank | Kind::Key(_));
-        let blanks: Vec<u32> = self
-            .from(after)
-            .take_while(|&id| matches!(self.kind(id), Kind::Blank))
-            .collect();
-        let next = self.from(after).nth(blanks.len());
-        if described || next.is_some_and(|id| !matches!(self.kind(id), Kind::Section(_))) {
-            return;
+        if !described && self.is_section_empty(section) {
+            self.remove_section(section);
         }
+    }
+
+    /// The blank lines below a header.
+    fn blanks_below(&self, section: u32) -> impl Iterator<Item = u32> {
+        self.from(self.lines[section as usize].next)
+            .take_while(|&id| matches!(self.kind(id), Kind::Blank))
+    }
+
+    /// Whether nothing stands below a header. A comment that a blank line sets
+    /// off from it, and none from the next header, is that one's.
+    pub(super) fn is_section_empty(&self, section: u32) -> bool {
+        let blanks = self.blanks_below(section).count();
+        let below = self.from(self.lines[section as usize].next).skip(blanks);
+        let mut below =
+            below.skip_while(|&id| blanks > 0 && matches!(self.kind(id), Kind::Comment));
+        below
+            .next()
+            .is_none_or(|id| matches!(self.kind(id), Kind::Section(_)))
+    }
+
+    /// Removes a header that nothing stands below.
+    pub(super) fn remove_section(&mut self, section: u32) {
+        let before = self.lines[section as usize].previous;
+        let blanks: Vec<u32> = self.blanks_below(section).collect();
+        let next = self
+            .from(self.lines[section as usize].next)
+            .nth(blanks.len());
         self.unlink(section);
         // Of the blank lines on both sides one group stays, and none at the end of the file.
         if before == NONE || matches!(self.kind(before), Kind::Blank) || next.is_none() {
@@ -372,6 +376,18 @@ impl Body {
             Body::Written(text) => text.len(),
         }
     }
+}
+
+/// Writes a value behind the name and equals sign that a text ends with, and
+/// returns from where to where it stands.
+pub(super) fn write_value(text: &mut String, value: &str) -> (usize, usize) {
+    // `name =` becomes `name = value` where the name stands off as well.
+    if text.ends_with(" =") {
+        text.push(' ');
+    }
+    let start = text.len();
+    text.push_str(&escape::encode_value(value));
+    (start, text.len())
 }
 
 /// The key on a line that the index or a caller knows to be a key line.

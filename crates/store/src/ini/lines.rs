@@ -59,6 +59,28 @@ pub(crate) fn lines(text: &str, at: usize) -> Lines<'_> {
     }
 }
 
+/// Where a line begins, of those behind the first.
+pub(crate) fn start_of(text: &str, line: u32) -> Option<usize> {
+    // As many as a byte can count, so that the machine counts many bytes at once.
+    const BLOCK: usize = 240;
+    let mut missing = line.checked_sub(1)? as usize;
+    let ends = |bytes: &[u8]| {
+        let is_end = bytes.iter().map(|&byte| u8::from(byte == b'\n'));
+        usize::from(is_end.sum::<u8>())
+    };
+    for (index, block) in text.as_bytes().chunks(BLOCK).enumerate() {
+        // Counting a block is much cheaper than looking for each end.
+        let count = ends(block);
+        if count >= missing {
+            let mut places = block.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+            let (place, _) = places.nth(missing.checked_sub(1)?)?;
+            return Some(index * BLOCK + place + 1);
+        }
+        missing -= count;
+    }
+    None
+}
+
 pub(crate) struct Lines<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -272,5 +294,23 @@ mod tests {
         assert_eq!(shapes("# \0"), [Shape::Broken(Problem::Control(2))]);
         assert_eq!(shapes("\u{feff}a = 1"), [Shape::Broken(Problem::Mark(0))]);
         assert_eq!(shapes("# \u{1}"), [Shape::Comment]);
+    }
+
+    #[test]
+    fn lines_begin_where_they_are_found_one_by_one() {
+        let texts = [
+            "\n".repeat(1000),
+            "a line of some length\n".repeat(100),
+            format!("{}\nlast", "x".repeat(700)),
+            format!("{}\n\n", "\n".repeat(239)),
+            String::new(),
+        ];
+        for text in &texts {
+            let mut begins = text.match_indices('\n').map(|(end, _)| end + 1);
+            for line in 2..1003 {
+                assert_eq!(start_of(text, line), begins.next(), "{line} of {text:?}");
+            }
+            assert_eq!(start_of(text, 0), None);
+        }
     }
 }
