@@ -1,4 +1,4 @@
-//! `derive(Environment)`, `derive(Choice)`, `environment!` and `layer!`.
+//! `derive(Environment)`, `derive(Choice)`, `derive(Event)`, `environment!` and `layer!`.
 //!
 //! Users meet these macros in the facade, `milieu`, to which the expansions
 //! refer; `crate = path` in any of them says another place.
@@ -14,6 +14,7 @@
 mod choice;
 mod derive;
 mod environment;
+mod event;
 mod layer;
 
 use proc_macro::TokenStream;
@@ -63,7 +64,10 @@ use syn::parse_macro_input;
 /// ```
 ///
 /// Fields are `bool`, `i16` to `i64`, `u16` to `u64`, `f32`, `f64`, `Text`,
-/// enums that derive [`Choice`](macro@Choice), and other environments.
+/// enums that derive [`Choice`](macro@Choice), an `Array` of any of these, and
+/// other environments. The name of an array ends in `#`, which stands for the
+/// numbers of its elements: `#[key("hosts/#")] hosts: Array<Text>`. Its metadata
+/// are those of an element, with `array/min` and `array/max` besides.
 ///
 /// `#[key("name", …)]` takes the name of the key, relative to the `root` unless
 /// it begins with a slash, and any metadata of the specification language:
@@ -78,7 +82,8 @@ use syn::parse_macro_input;
 ///
 /// `#[environment(root = "/sw/pi", at = markers, crate = ::milieu)]` on the
 /// struct sets the root, the name of the module of markers (`at`), and where
-/// the facade is.
+/// the facade is. `removed("hours" = "since 2.0 the clock decides")` there says
+/// of keys that they are no more, and why, to those who have them in their files.
 ///
 /// Beside the implementation stands the module `at` with a marker for each
 /// field. The marker of a part takes a marker of the part's own.
@@ -112,12 +117,53 @@ pub fn environment_derive(input: TokenStream) -> TokenStream {
 /// ```
 ///
 /// A variant's text is its name in snake case, or what `#[choice("…")]` says.
-/// The enum gets `TEXTS`, `as_str`, `Display` and `FromStr` besides.
+/// The enum gets `TEXTS`, `as_str`, `Display` and `FromStr` besides. Elements of
+/// an array have to be `Copy`.
 /// `#[choice(crate = ::milieu)]` on the enum says where the facade is.
 #[proc_macro_derive(Choice, attributes(choice))]
 pub fn choice_derive(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as syn::DeriveInput);
     finish(choice::derive(&input))
+}
+
+/// Describes the type of an event's body, beyond what `serde` knows of it.
+///
+/// ```standalone_crate
+/// # extern crate self as milieu;
+/// # pub use milieu_transfer as transfer;
+/// # use milieu_macros::Event;
+/// # use serde::{Deserialize, Serialize};
+/// # use transfer::{Kind, Type};
+/// #[derive(Serialize, Deserialize, Event)]
+/// struct Temperature {
+///     #[event(id = 1)]
+///     degrees: f64,
+/// }
+///
+/// #[derive(Serialize, Deserialize, Event)]
+/// struct UnitTemperature {
+///     #[event(extends)]
+///     temperature: Temperature,
+///     #[event(id = 1)]
+///     unit: String,
+/// }
+///
+/// # fn main() {
+/// let child = Kind::<UnitTemperature>::described().of();
+/// assert!(child.is(Kind::<Temperature>::described().of()));
+/// # }
+/// ```
+///
+/// `#[event(id = 1)]` gives a field a number that stays the same: receivers with
+/// another version of the type find it by that, whatever it is called. The
+/// numbers of a type need not follow each other; those of a field that is gone
+/// are not used again. `#[event(extends)]` says that a field holds what the type
+/// extends, which derives `Event` too. `#[event(crate = ::milieu::transfer)]` on
+/// the struct says where transfer modes are.
+#[proc_macro_derive(Event, attributes(event))]
+pub fn event_derive(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as syn::DeriveInput);
+    finish(event::derive(&input))
 }
 
 /// Generates the environment of a specification.

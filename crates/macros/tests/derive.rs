@@ -5,7 +5,7 @@ extern crate self as milieu;
 pub use milieu_context as context;
 pub use milieu_keys as keys;
 
-use milieu_context::{Assign, Coordinator, Environment as _, Kind, Text, Value};
+use milieu_context::{Array, Assign, Coordinator, Environment as _, Kind, Text, Value};
 use milieu_macros::{Choice, Environment, layer};
 
 #[derive(Choice, Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,4 +253,120 @@ mod visible {
         assert!(coordinator.context::<inner::ToAll>().unwrap().four);
         assert!(coordinator.context::<inner::ToCrate>().unwrap().one);
     }
+}
+
+/// Keys that were called otherwise.
+#[derive(Environment)]
+#[environment(root = "/sw/pi", at = of_renamed)]
+struct Renamed {
+    #[key("%session%/language", default = "de-AT", was = ["/pi/lang/%session%"],
+        meta("was/#0/convert" = "austrian -> de-AT"))]
+    language: Language,
+    #[key(secret, was = ["/pi/password"])]
+    password: Text,
+}
+
+#[test]
+fn what_an_environment_says_of_itself_migrates_old_keys() {
+    use milieu_keys::{Key, KeySet, Migration, Name, Namespace, Origin, Secrets, SourceOf};
+
+    let values = || {
+        Renamed::VALUES
+            .iter()
+            .map(|value| (value.pattern, value.metadata))
+    };
+    let origin = Origin::new(SourceOf::File("pi.ini".to_owned()));
+    let key = |name: &str, value| {
+        Key::new(
+            Namespace::User,
+            &Name::parse(name).unwrap(),
+            value,
+            origin.clone(),
+        )
+    };
+    let old = KeySet::from_iter([
+        key("/pi/lang/%", "austrian"),
+        key("/pi/password", "hunter2"),
+    ]);
+    let (keys, notices) = Migration::new(values()).unwrap().apply(old);
+    let cx = Coordinator::with_keys(&keys).context::<Renamed>().unwrap();
+    assert_eq!(
+        (cx.language, cx.password.as_str()),
+        (Language::Austrian, "hunter2")
+    );
+    assert_eq!(notices.len(), 2);
+    let secrets = Secrets::new(values());
+    assert!(secrets.contains("/pi/password") && !secrets.contains("/pi/lang/%"));
+}
+
+type Degrees = f64;
+type Many = Array<Degrees>;
+
+#[derive(Environment, Debug)]
+#[environment(root = "/lists", at = of_lists)]
+struct Lists {
+    /// Whom to ask.
+    #[key("%session%/hosts/#", check/length = "1-9", array/max = 3)]
+    hosts: Array<Text>,
+    /// Called as itself.
+    ports: Array<u16>,
+    #[key("languages/#")]
+    languages: Array<Language>,
+    #[key(type = "double", range = "1-2")]
+    degrees: Array<Degrees>,
+    #[key("many/#", type = "double", fallback = ["/lists/degrees/#"])]
+    many: Many,
+    #[part("/more")]
+    more: More,
+}
+
+#[derive(Environment, Debug)]
+#[environment(at = of_more)]
+struct More {
+    flags: Array<bool>,
+}
+
+#[test]
+fn arrays_are_fields() {
+    assert_eq!(
+        patterns::<Lists>(),
+        [
+            "/lists/%session%/hosts/#",
+            "/lists/ports/#",
+            "/lists/languages/#",
+            "/lists/degrees/#",
+            "/lists/many/#",
+            "/more/flags/#"
+        ]
+    );
+    assert_eq!(Lists::VALUES[1].kind, Kind::Array(&Kind::U16));
+    assert_eq!(Lists::VALUES[4].kind, Kind::Array(&Kind::F64));
+    let coordinator = Coordinator::new();
+    let mut cx = coordinator.context::<Lists>().unwrap();
+    assert!(cx.hosts.is_empty() && cx.languages.is_empty() && cx.more.flags.is_empty());
+    cx.set::<of_lists::ports>(&[80, 443]).unwrap();
+    cx.set::<of_lists::languages>(&[Language::Austrian, Language::En])
+        .unwrap();
+    cx.set::<of_lists::degrees>(&[1.5]).unwrap();
+    cx.set::<of_lists::more<of_more::flags>>(&[true, false])
+        .unwrap();
+    assert_eq!(cx.ports, [80, 443]);
+    assert_eq!(cx.languages, [Language::Austrian, Language::En]);
+    assert_eq!((&cx.degrees[..], &cx.many[..]), (&[1.5][..], &[1.5][..]));
+    assert_eq!(cx.more.flags, [true, false]);
+    let mut cx = cx.enter(Session("anna".into()));
+    cx.set::<of_lists::hosts>(&["a", "b"]).unwrap();
+    assert_eq!(cx.hosts, ["a", "b"]);
+    assert!(cx.set::<of_lists::hosts>(&["a"; 4]).is_err());
+    assert!(cx.set::<of_lists::hosts>(&[""]).is_err());
+    coordinator
+        .assign("/lists/languages/#1", "de-AT", None)
+        .unwrap();
+    assert!(
+        coordinator
+            .assign("/lists/languages/#1", "it", None)
+            .is_err()
+    );
+    cx.sync();
+    assert_eq!(cx.languages, [Language::Austrian; 2]);
 }

@@ -3,6 +3,7 @@
 use milieu_keys::{
     Type,
     options::{Argument, Entry},
+    rules::{array_index, array_level},
 };
 
 use crate::{
@@ -90,7 +91,7 @@ impl Phrase {
     }
 }
 
-pub(crate) fn type_in_words(type_: Type) -> &'static str {
+fn type_in_words(type_: Type) -> &'static str {
     match type_ {
         Type::Boolean => "boolean",
         Type::Short => "integer, 16 bit",
@@ -106,8 +107,21 @@ pub(crate) fn type_in_words(type_: Type) -> &'static str {
     }
 }
 
-/// The default as written, or the zero of the type.
+/// The type of a value in words; of an array, with that of its elements.
+pub(crate) fn type_of(value: &Value) -> String {
+    let element = type_in_words(value.type_);
+    match value.is_array {
+        true => format!("array of {element}"),
+        false => element.to_owned(),
+    }
+}
+
+/// The default as written, or the zero of the type; nothing for a secret, and
+/// for an array, which has none.
 pub(crate) fn default(value: &Value) -> String {
+    if value.is_secret() || value.is_array {
+        return String::new();
+    }
     if let Some(text) = value.metadata("default") {
         return text.to_owned();
     }
@@ -119,6 +133,21 @@ pub(crate) fn default(value: &Value) -> String {
         Literal::Text(text) => text.clone(),
         Literal::Variant(index) => value.variants[*index as usize].clone(),
     }
+}
+
+/// What the elements of an array are called.
+fn elements(value: &Value) -> Option<Phrase> {
+    let array = value.pattern.strip_suffix('#').filter(|_| value.is_array)?;
+    let element = |index| Part::Literal(format!("{array}{}", array_level(index)));
+    let words = |text: &str| Part::Words(text.to_owned());
+    Some(Phrase(vec![
+        element(0),
+        words(" to "),
+        element(9),
+        words(", then "),
+        element(10),
+        words(" and so on"),
+    ]))
 }
 
 /// The texts that `check/enum` lists for a value that is no enumeration.
@@ -240,6 +269,36 @@ pub(crate) fn variables(value: &Value) -> &[String] {
     value.entry.as_ref().map_or(&[], Entry::variables)
 }
 
+/// The names that the key had, each with what becomes of its values.
+fn old_names(value: &Value) -> Option<Phrase> {
+    let mut parts = Vec::new();
+    for (word, name) in &value.metadata {
+        let index = word.strip_prefix("was/").and_then(array_index);
+        if index.is_none() {
+            continue;
+        }
+        if !parts.is_empty() {
+            parts.push(Part::Words(", ".to_owned()));
+        }
+        parts.push(Part::Literal(name.clone()));
+        if let Some(unit) = value.metadata(&format!("{word}/unit")) {
+            parts.push(Part::Words(format!(" in {unit}")));
+        }
+        if let Some(conversion) = value.metadata(&format!("{word}/convert")) {
+            parts.push(Part::Words(" with ".to_owned()));
+            parts.push(Part::Literal(conversion.to_owned()));
+        }
+    }
+    (!parts.is_empty()).then_some(Phrase(parts))
+}
+
+/// The keys that are no more, and why.
+pub(crate) fn removed(environment: &Environment) -> Vec<(&str, &str)> {
+    let keys = environment.specification.keys.iter();
+    keys.filter_map(|key| Some((key.pattern.as_str(), key.get("removed")?)))
+        .collect()
+}
+
 /// What an activation of a layer brings along, in words.
 pub(crate) fn layer_value(shape: &LayerShape) -> Phrase {
     match shape {
@@ -266,9 +325,14 @@ pub(crate) fn values_of<'e>(branch: &Branch, environment: &'e Environment) -> Ve
 /// Everything about a value but its description: labels, and what they say.
 /// A label without a phrase is a sentence of its own.
 pub(crate) fn lines(value: &Value) -> Vec<(&'static str, Phrase)> {
-    let mut lines = vec![("Type", Phrase::words(type_in_words(value.type_)))];
+    let mut lines = vec![("Type", Phrase::words(&type_of(value)))];
+    lines.extend(elements(value).map(|elements| ("Elements", elements)));
     let default = default(value);
-    if default.is_empty() {
+    if value.is_secret() {
+        lines.push(("Secret: its value is never shown.", Phrase(Vec::new())));
+    } else if value.is_array {
+        lines.push(("Default", Phrase::words("no elements")));
+    } else if default.is_empty() {
         lines.push(("Default", Phrase::words("empty")));
     } else {
         lines.push(("Default", Phrase::literal(&default)));
@@ -304,12 +368,16 @@ pub(crate) fn lines(value: &Value) -> Vec<(&'static str, Phrase)> {
     if !value.layers.is_empty() {
         lines.push(("Layers", Phrase::one_of(&value.layers)));
     }
+    if let Some(names) = old_names(value) {
+        lines.push(("Formerly", names));
+    }
     for (label, name) in [("Rationale", "rationale"), ("Deprecated", "deprecated")] {
         if let Some(text) = value.metadata(name) {
             lines.push((label, Phrase::words(text.trim())));
         }
     }
-    if let Some(example) = value.metadata("example").filter(|text| !text.is_empty()) {
+    let example = value.metadata("example").filter(|text| !text.is_empty());
+    if let Some(example) = example.filter(|_| !value.is_secret()) {
         lines.push(("Example", Phrase::literal(example)));
     }
     if value.read_only {

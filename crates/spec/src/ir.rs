@@ -26,9 +26,6 @@ pub struct Environment {
     pub root: Branch,
     /// All contextual values of the environment.
     pub values: Vec<Value>,
-    /// Keys that stand for any number of keys, where the target names values by
-    /// identifiers: they have none.
-    pub unplaced: Vec<Value>,
     /// Declared layers in the order of declaration, then those that only
     /// placeholders name, in the order of their first use.
     pub layers: Vec<Layer>,
@@ -50,11 +47,6 @@ impl Environment {
         let program = self.options.commands().next();
         let program = program.and_then(|(_, command)| command.help());
         self.root.description.as_deref().or(program)
-    }
-
-    /// The placed values, then the others.
-    pub fn every_value(&self) -> impl Iterator<Item = &Value> {
-        self.values.iter().chain(&self.unplaced)
     }
 }
 
@@ -89,9 +81,11 @@ pub struct Value {
     pub identifiers: Vec<String>,
     /// The type of every value the key can have.
     pub type_: Type,
+    /// Whether it is an array. Then all this is said of each of its elements.
+    pub is_array: bool,
     /// The texts an enumeration allows, in their order; empty for other types.
     pub variants: Vec<String>,
-    /// The value where nothing else says one.
+    /// The value where nothing else says one; an array then has no elements.
     pub default: Literal,
     /// Whether programs are kept from assigning it.
     pub read_only: bool,
@@ -112,6 +106,14 @@ impl Value {
     #[must_use]
     pub fn metadata(&self, name: &str) -> Option<&str> {
         entry(&self.metadata, name)
+    }
+
+    /// Whether nothing that people see may show a value.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.metadata("secret").is_some_and(|text| {
+            text.is_empty() || milieu_keys::rules::parse_boolean(text) == Some(true)
+        })
     }
 
     /// The elements of a metadata array: `env/#0`, `env/#1`, … .
@@ -180,11 +182,6 @@ pub enum LayerShape {
     Number(Type),
     /// One of these texts.
     Choice(Vec<String>),
-}
-
-/// Whether a level of the name is `#`.
-pub(crate) fn is_array(pattern: &str) -> bool {
-    pattern.split('/').any(|level| level == "#")
 }
 
 fn entry<'a>(metadata: &'a [(String, String)], name: &str) -> Option<&'a str> {

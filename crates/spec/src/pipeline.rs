@@ -36,7 +36,7 @@ pub fn generate(source: &Source, backend: &dyn Backend, settings: &Settings) -> 
 pub fn check(source: &Source) -> Vec<Diagnostic> {
     let every_target = Capabilities {
         identifiers: true,
-        arrays: true,
+        inside_arrays: true,
     };
     match Parsed::new(source).check() {
         Ok(checked) => match checked.lower(every_target, &Settings::new("program")) {

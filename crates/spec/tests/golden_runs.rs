@@ -16,7 +16,7 @@ macro_rules! goldens {
         }
     )*};
 }
-goldens! { array documentation enumeration hostile keywords layers nested options paper readonly root types }
+goldens! { array documentation enumeration hostile keywords layers migration nested options paper readonly root secrets types }
 
 #[test]
 fn defaults_are_the_initial_values() {
@@ -55,12 +55,58 @@ fn the_table_describes_the_fields() {
     assert_eq!((keywords.str.u32, keywords.r#type.own), (0, 0));
     let documented = coordinator.context::<documentation::Environment>().unwrap();
     assert_eq!(documented.weather.interval, 60);
+}
+
+#[test]
+fn arrays_are_fields() {
+    use array::{at, layer::Room, log::Severities};
+
+    let coordinator = Coordinator::new();
+    let mut cx = coordinator.context::<array::Environment>().unwrap();
+    assert_eq!(cx.hosts_timeout, 5);
+    assert!(cx.hosts.is_empty() && cx.rooms.ports.is_empty());
+    coordinator.assign("/ports/#0", "80", None).unwrap();
+    cx.sync();
+    assert_eq!((&cx.ports[..], &cx.rooms.ports[..]), (&[80][..], &[80][..]));
+    cx.set::<at::hosts>(&["alpha", "beta"]).unwrap();
+    assert_eq!(cx.hosts, ["alpha", "beta"]);
+    assert!(cx.set::<at::hosts>(&[]).is_err(), "one at least");
+    cx.set::<at::log::severities>(&[Severities::Error]).unwrap();
+    assert_eq!(cx.log.severities, [Severities::Error]);
+    cx.with(Room("hall"), |cx| {
+        cx.set::<at::rooms::ports>(&[1, 2, 3]).unwrap();
+        assert!(cx.set::<at::rooms::ports>(&[0]).is_err());
+        assert_eq!(cx.rooms.ports, [1, 2, 3]);
+    });
+    assert_eq!(cx.rooms.ports, [80]);
+
+    let arguments = ["--port=1", "--port=2"].map(Into::into);
+    let Parsed::Keys(keys) = array::options("array").parse(arguments, |_| None).unwrap() else {
+        panic!("nobody asked for help")
+    };
+    let cx = Coordinator::with_keys(&keys).context::<array::Environment>();
+    assert_eq!(cx.unwrap().rooms.ports, [1, 2]);
+}
+
+#[test]
+fn printing_an_environment_shows_no_secret() {
+    let coordinator = Coordinator::new();
+    for (name, value) in [
+        ("/sw/mail/%/password", "hunter2"),
+        ("/sw/mail/pin", "1234"),
+        ("/sw/mail/user", "ben"),
+    ] {
+        coordinator.assign(name, value, None).unwrap();
+    }
+    let cx = coordinator.context::<secrets::Environment>().unwrap();
     assert_eq!(
-        coordinator
-            .context::<array::Environment>()
-            .unwrap()
-            .hosts_timeout,
-        5
+        (cx.sw.mail.password.as_str(), cx.sw.mail.pin),
+        ("hunter2", 1234)
+    );
+    assert_eq!(
+        format!("{:?}", *cx),
+        "Environment { sw: Sw { mail: Mail { user: \"ben\", password: (secret), retries: 3, \
+         pin: (secret) } } }"
     );
 }
 
@@ -187,6 +233,7 @@ fn the_command_line_is_that_of_the_specification() {
     let coordinator = Coordinator::with_keys(&keys);
     let cx = coordinator.context::<options::Environment>().unwrap();
     assert_eq!((&*cx.command, &*cx.show.sensor), ("show", "wind"));
+    assert_eq!(cx.show.files, ["a", "b"]);
 }
 
 #[test]

@@ -148,12 +148,14 @@ impl Parse for Part {
     }
 }
 
-/// `#[environment(root = "/sw/pi", at = names, crate = ::milieu)]`
+/// `#[environment(root = "/sw/pi", at = names, crate = ::milieu, removed("hours" = "why"))]`
 #[derive(Default)]
 pub(super) struct Settings {
     pub(super) root: Option<LitStr>,
     pub(super) at: Option<Ident>,
     pub(super) crate_path: Option<Path>,
+    /// Keys that are no more, and why.
+    pub(super) removed: Vec<(LitStr, LitStr)>,
 }
 
 impl Parse for Settings {
@@ -165,6 +167,7 @@ impl Parse for Settings {
                 Setting::Root(root) => settings.root = Some(root),
                 Setting::At(at) => settings.at = Some(at),
                 Setting::Crate(path) => settings.crate_path = Some(path),
+                Setting::Removed(removed) => settings.removed.extend(removed),
             }
         }
         Ok(settings)
@@ -175,11 +178,19 @@ enum Setting {
     Root(LitStr),
     At(Ident),
     Crate(Path),
+    Removed(Vec<(LitStr, LitStr)>),
 }
 
 impl Parse for Setting {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let name = Ident::parse_any(input)?;
+        if name == "removed" {
+            let content;
+            parenthesized!(content in input);
+            let removed = Punctuated::<Removed, Token![,]>::parse_terminated(&content)?;
+            let removed = removed.into_iter().map(|Removed(name, why)| (name, why));
+            return Ok(Setting::Removed(removed.collect()));
+        }
         input.parse::<Token![=]>()?;
         if name == "root" {
             input.parse().map(Setting::Root)
@@ -190,8 +201,21 @@ impl Parse for Setting {
         } else {
             Err(syn::Error::new(
                 name.span(),
-                format!("there is no setting `{name}`; there are `root`, `at` and `crate`"),
+                format!(
+                    "there is no setting `{name}`; there are `root`, `at`, `crate` and `removed`"
+                ),
             ))
         }
+    }
+}
+
+/// `"hours" = "since 2.0 the clock decides"`
+struct Removed(LitStr, LitStr);
+
+impl Parse for Removed {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let name = input.parse()?;
+        input.parse::<Token![=]>()?;
+        Ok(Removed(name, input.parse()?))
     }
 }

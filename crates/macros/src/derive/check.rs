@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use milieu_keys::{Options, Pattern, RuleError, Rules, Scalar, Type, rules};
+use milieu_keys::{
+    Migration, Options, Pattern, RuleError, Rules, Scalar, Type, options::DeclarationError, rules,
+};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::Error;
@@ -42,13 +44,28 @@ pub(super) fn check(model: &Model) -> syn::Result<()> {
             ));
         }
     }
+    for (name, _) in &model.removed {
+        match Pattern::parse(&name.value()) {
+            Err(error) => errors.add(Error::new(name.span(), error)),
+            Ok(removed) => {
+                if let Some((value, _)) = patterns.iter().find(|(_, today)| *today == removed) {
+                    let message = format!(
+                        "`{}` is there, as the field `{}`; remove one of the two",
+                        value.pattern, value.field
+                    );
+                    errors.add(Error::new(name.span(), message));
+                }
+            }
+        }
+    }
     errors.finish()?;
-    options(model)
+    together(model)
 }
 
 /// Whether two fields could have one key and cannot share it.
 fn conflict(one: (&Value, &Pattern), other: (&Value, &Pattern)) -> bool {
-    one.1 == other.1 || (one.0.holds != other.0.holds && one.1.unifies(other.1))
+    let same = one.0.holds == other.0.holds || one.0.is_array != other.0.is_array;
+    one.1 == other.1 || (!same && one.1.unifies(other.1))
 }
 
 fn prefix(part: &PartOf) -> syn::Result<()> {
@@ -82,7 +99,24 @@ fn pattern(value: &Value) -> syn::Result<Pattern> {
             format!("write the name as `{}`", pattern.as_str()),
         ));
     }
-    Ok(pattern)
+    let problem = match text.strip_suffix("/#") {
+        Some(above) if has_number(above) => NESTED.to_owned(),
+        None if has_number(text) => NESTED.to_owned(),
+        Some(_) if !value.is_array => {
+            "the name is that of an array; make the field an `Array`".to_owned()
+        }
+        None if value.is_array => format!("the field is an `Array`; write the name as `{text}/#`"),
+        _ => return Ok(pattern),
+    };
+    Err(Error::new(value.pattern_span, problem))
+}
+
+const NESTED: &str = "only the last level of a name can be `#`; for several values of each element \
+    write several arrays, `/hosts/names/#` and `/hosts/ports/#`, or let a layer tell the elements \
+    apart, `/hosts/%host%/port`";
+
+fn has_number(pattern: &str) -> bool {
+    pattern.split('/').any(|level| level == "#")
 }
 
 fn metadata(value: &Value, errors: &mut Errors) {
@@ -98,6 +132,12 @@ fn metadata(value: &Value, errors: &mut Errors) {
             errors.add(error);
         }
     }
+    if let Some(default) = value.entry("default").filter(|_| value.is_array) {
+        errors.add(Error::new(
+            default.text_span,
+            "an array that nobody gives has no elements, so it has no default; leave this out",
+        ));
+    }
     if value.holds == Holds::Choice && value.entry("check/enum/#0").is_some() {
         errors.add(Error::new(
             value.pattern_span,
@@ -107,8 +147,10 @@ fn metadata(value: &Value, errors: &mut Errors) {
     let error = match rules(value) {
         Err(error) => error,
         Ok(rules) => {
-            // Where somebody has to give a value, nobody reads the zero.
-            if let (Err(violation), false) = (rules.initial(), rules.required()) {
+            // Where somebody has to give a value, nobody reads the zero; and an
+            // array starts without elements.
+            let is_read = !rules.required() && !value.is_array;
+            if let (Err(violation), true) = (rules.initial(), is_read) {
                 errors.add(Error::new(
                     value.pattern_span,
                     format!("without a default the value {violation}; say `default = …`"),
@@ -145,15 +187,21 @@ fn unknown(entry: &Entry) -> Option<Error> {
     ))
 }
 
-/// Options that contradict each other.
-fn options(model: &Model) -> syn::Result<()> {
+/// Options that contradict each other, and old names from which those of today
+/// cannot be made.
+fn together(model: &Model) -> syn::Result<()> {
     let metadata: Vec<_> = model.values().map(|value| (value, pairs(value))).collect();
-    let declared = metadata
-        .iter()
-        .map(|(value, pairs)| (value.pattern.as_str(), pairs.as_slice()));
-    let Err(found) = Options::new("program", declared) else {
-        return Ok(());
+    let declared = || {
+        let values = metadata.iter();
+        values.map(|(value, pairs)| (value.pattern.as_str(), pairs.as_slice()))
     };
+    let options = Options::new("program", declared()).map(drop);
+    options
+        .and_then(|()| Migration::new(declared()).map(drop))
+        .map_err(|found| at_entry(model, &found))
+}
+
+fn at_entry(model: &Model, found: &DeclarationError) -> Error {
     let value = model.values().find(|value| value.pattern == found.pattern);
     let entry = value.and_then(|value| value.entry(&found.error.key));
     let span = match (entry, value) {
@@ -161,10 +209,10 @@ fn options(model: &Model) -> syn::Result<()> {
         (None, Some(value)) => value.pattern_span,
         (None, None) => model.name.span(),
     };
-    Err(Error::new(
+    Error::new(
         span,
         format!("{}\nhelp: {}", found.error.message, found.error.help),
-    ))
+    )
 }
 
 /// The rules that hold for a value. Those of an enum know only what its

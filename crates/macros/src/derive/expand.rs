@@ -26,6 +26,7 @@ pub(super) fn expand(model: &Model) -> TokenStream {
         .values()
         .filter_map(|value| assertion(value, crate_path));
     let markers = markers::markers(model);
+    let removed = removed(model);
     quote! {
         #(#assertions)*
 
@@ -39,6 +40,8 @@ pub(super) fn expand(model: &Model) -> TokenStream {
             fn initial() -> Self {
                 Self { #(#initial),* }
             }
+
+            #removed
         }
 
         // The table is checked even if nothing uses it.
@@ -46,6 +49,41 @@ pub(super) fn expand(model: &Model) -> TokenStream {
             <#name as #crate_path::context::Environment>::VALUES;
 
         #markers
+    }
+}
+
+/// The keys that are no more, with those of parts, where there are any.
+fn removed(model: &Model) -> TokenStream {
+    if model.removed.is_empty() && !model.has_parts() {
+        return TokenStream::new();
+    }
+    let crate_path = &model.crate_path;
+    let own = model
+        .removed
+        .iter()
+        .map(|(name, why)| quote! { (#name.into(), #why) });
+    let parts = model.members.iter().filter_map(|member| match member {
+        Member::Value(_) => None,
+        Member::Part(part) => {
+            let type_ = &part.type_;
+            let prefix = part.prefix.as_ref().map(|prefix| prefix.value());
+            let prefix = prefix.unwrap_or_default();
+            let prefix = prefix.trim_end_matches('/');
+            Some(quote! {
+                for (name, why) in <#type_ as #crate_path::context::Environment>::removed() {
+                    removed.push((::std::format!("{}{}", #prefix, name), why));
+                }
+            })
+        }
+    });
+    quote! {
+        fn removed() -> ::std::vec::Vec<(::std::string::String, &'static str)> {
+            #[allow(unused_mut)]
+            let mut removed: ::std::vec::Vec<(::std::string::String, &'static str)> =
+                ::std::vec![#(#own),*];
+            #(#parts)*
+            removed
+        }
     }
 }
 
@@ -121,7 +159,7 @@ fn metadata(value: &Value) -> TokenStream {
     match value.holds {
         Holds::Known(type_, _) => quote! { &[("type", #type_), #(#own),*] },
         Holds::Choice => {
-            let type_ = &value.type_;
+            let type_ = value.element();
             let count = value
                 .entries
                 .iter()
@@ -151,6 +189,7 @@ fn initial(value: &Value, crate_path: &TokenStream) -> TokenStream {
     let span = default.map_or(value.pattern_span, |entry| entry.text_span);
     let text = default.map(|entry| entry.text.as_str());
     let initial = match value.holds {
+        _ if value.is_array => quote! { ::core::default::Default::default() },
         Holds::Choice => match text {
             None => quote! { <#type_>::__MILIEU_FIRST },
             Some(text) => quote_spanned! {span=>
@@ -182,6 +221,11 @@ fn assertion(value: &Value, crate_path: &TokenStream) -> Option<TokenStream> {
         Holds::Known(_, kind) => {
             let entry = value.entry("type")?;
             let kind = syn::Ident::new(kind, entry.text_span);
+            let kind = quote! { #crate_path::context::Kind::#kind };
+            let kind = match value.is_array {
+                true => quote! { #crate_path::context::Kind::Array(#kind) },
+                false => kind,
+            };
             let message = format!(
                 "the field's type is not what `type = \"{}\"` says",
                 entry.text
@@ -190,7 +234,7 @@ fn assertion(value: &Value, crate_path: &TokenStream) -> Option<TokenStream> {
                 const _: () = assert!(
                     matches!(
                         <#type_ as #crate_path::context::Field>::KIND,
-                        #crate_path::context::Kind::#kind
+                        #kind
                     ),
                     #message
                 );

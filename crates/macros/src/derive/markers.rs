@@ -20,6 +20,7 @@ pub(super) fn markers(model: &Model) -> TokenStream {
         crate_path,
         at,
         members,
+        removed: _,
     } = model;
     let inner = inside(visibility);
     let mut types = TokenStream::new();

@@ -3,8 +3,8 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{
-    Attribute, Data, DeriveInput, Fields, Ident, LitStr, Meta, Type, Visibility, ext::IdentExt,
-    spanned::Spanned,
+    Attribute, Data, DeriveInput, Fields, GenericArgument, Ident, LitStr, Meta, PathArguments,
+    Type, Visibility, ext::IdentExt, spanned::Spanned,
 };
 
 use super::attribute::{Entry, Key, Part, Settings};
@@ -17,6 +17,8 @@ pub(super) struct Model {
     /// The module of the markers.
     pub(super) at: Ident,
     pub(super) members: Vec<Member>,
+    /// Keys that are no more, with their whole names, and why.
+    pub(super) removed: Vec<(LitStr, LitStr)>,
 }
 
 /// A field of the struct.
@@ -31,7 +33,10 @@ pub(super) struct Value {
     pub(super) type_: Type,
     pub(super) pattern: String,
     pub(super) pattern_span: Span,
+    /// What it holds; of an array, what each element is.
     pub(super) holds: Holds,
+    /// Whether it is an array, whose name then ends in `#`.
+    pub(super) is_array: bool,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -88,7 +93,16 @@ impl Model {
             }
         }
         errors.finish()?;
+        let whole = |(name, why): (LitStr, LitStr)| {
+            let text = match name.value() {
+                whole if whole.starts_with('/') => whole,
+                below => format!("{root}/{below}"),
+            };
+            (LitStr::new(&text, name.span()), why)
+        };
+        let removed = settings.removed.into_iter().map(whole).collect();
         Ok(Model {
+            removed,
             name: input.ident.clone(),
             visibility: input.vis.clone(),
             crate_path: match settings.crate_path {
@@ -122,6 +136,11 @@ impl Value {
     /// The text of a metadata entry.
     pub(super) fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The type that `holds` tells of: that of the elements, of an array.
+    pub(super) fn element(&self) -> &Type {
+        element(&self.type_).unwrap_or(&self.type_)
     }
 
     /// Whether assignments are to be refused.
@@ -198,19 +217,29 @@ fn member(field: &syn::Field, root: &str) -> syn::Result<Member> {
         Some(pattern) => (pattern.value(), pattern.span()),
         None => (name.unraw().to_string(), name.span()),
     };
-    let pattern = if written.starts_with('/') {
+    let mut pattern_text = if written.starts_with('/') {
         written
     } else {
         format!("{root}/{written}")
+    };
+    let named = element(&field.ty);
+    if named.is_some() && pattern.is_none() {
+        pattern_text.push_str("/#");
+    }
+    let is_array = match named {
+        Some(_) => true,
+        // Another name of an array's type, which the specification's word tells.
+        None => pattern_text.ends_with("/#") && entries.iter().any(|entry| entry.name == "type"),
     };
     if !entries.iter().any(|entry| entry.name == "description") {
         entries.extend(description(&field.attrs));
     }
     Ok(Member::Value(Value {
-        holds: holds(field, &entries)?,
+        holds: holds(named.unwrap_or(&field.ty), &entries)?,
+        is_array,
         field: name,
         type_: field.ty.clone(),
-        pattern,
+        pattern: pattern_text,
         pattern_span,
         entries,
     }))
@@ -246,8 +275,24 @@ fn description(attributes: &[Attribute]) -> Option<Entry> {
     })
 }
 
-/// What a field holds: by its explicit `type`, or by the name of its type.
-fn holds(field: &syn::Field, entries: &[Entry]) -> syn::Result<Holds> {
+/// The type of the elements, if this one is called `Array`.
+fn element(type_: &Type) -> Option<&Type> {
+    let Type::Path(path) = type_ else {
+        return None;
+    };
+    let last = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(element)) if last.ident == "Array" => Some(element),
+        _ => None,
+    }
+}
+
+/// What a field or an element holds: by its explicit `type`, or by the name of
+/// its type.
+fn holds(type_: &Type, entries: &[Entry]) -> syn::Result<Holds> {
     if let Some(entry) = entries.iter().find(|entry| entry.name == "type") {
         let known = TYPES.iter().find(|(_, name, _)| *name == entry.text);
         return match known {
@@ -266,10 +311,11 @@ fn holds(field: &syn::Field, entries: &[Entry]) -> syn::Result<Holds> {
             }
         };
     }
-    let Type::Path(path) = &field.ty else {
+    let Type::Path(path) = type_ else {
         return Err(syn::Error::new(
-            field.ty.span(),
-            "a contextual value is a `bool`, a number, a `Text`, or an enum that derives `Choice`",
+            type_.span(),
+            "a contextual value is a `bool`, a number, a `Text`, an enum that derives `Choice`, \
+             or an `Array` of these",
         ));
     };
     let last = path.path.segments.last();
@@ -287,11 +333,13 @@ fn holds(field: &syn::Field, entries: &[Entry]) -> syn::Result<Holds> {
         }
         "char" => "write `Text`, and say `check/length = \"1\"`",
         "Option" => "write the type itself; a value always has a default",
-        "Vec" | "HashMap" | "BTreeMap" => "read lists of keys through the key set",
+        "Vec" => "write `Array`, and let the name of its key end in `/#`",
+        "Array" => "the elements of an array are no arrays",
+        "HashMap" | "BTreeMap" => "let a layer tell its entries apart: `/hosts/%host%/port`",
         _ => return Ok(Holds::Choice),
     };
     Err(syn::Error::new(
-        field.ty.span(),
+        type_.span(),
         format!("`{name}` cannot be a contextual value: {remedy}"),
     ))
 }

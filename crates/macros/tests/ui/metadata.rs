@@ -29,4 +29,11 @@ struct Options {
     path: Text,
 }
 
+#[derive(Environment)]
+#[environment(at = renamed)]
+struct Renamed {
+    #[key("/sw/%session%/port", was = ["/port/%session%", "/%user%/port"])]
+    port: u16,
+}
+
 fn main() {}

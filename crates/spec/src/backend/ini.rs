@@ -21,7 +21,7 @@ impl Backend for Ini {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             identifiers: false,
-            arrays: true,
+            inside_arrays: true,
         }
     }
 

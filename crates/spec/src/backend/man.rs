@@ -27,7 +27,7 @@ impl Backend for Man {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             identifiers: false,
-            arrays: true,
+            inside_arrays: true,
         }
     }
 
@@ -46,6 +46,7 @@ impl Backend for Man {
         page.layers(environment);
         page.request(".SH CONFIGURATION");
         page.branch(&environment.root, environment);
+        page.removed(environment);
         page.variables(environment);
         Ok(vec![File {
             name: format!("{}.{section}", settings.program),
@@ -144,7 +145,7 @@ impl Page {
                 command.help().into_iter().for_each(|help| self.prose(help));
             }
             let entries: Vec<_> = environment.options.entries_of(&path).collect();
-            for value in environment.every_value() {
+            for value in &environment.values {
                 let belongs = value.entry.as_ref().is_some_and(|entry| {
                     entries.iter().any(|own| own.pattern() == entry.pattern())
                 });
@@ -249,9 +250,20 @@ impl Page {
         }
     }
 
+    fn removed(&mut self, environment: &Environment) {
+        for (at, (key, reason)) in facts::removed(environment).into_iter().enumerate() {
+            if at == 0 {
+                self.request(".SH REMOVED KEYS");
+            }
+            self.request(".TP");
+            self.text(&format!("\\fB{}\\fR", literal(key)));
+            self.prose(reason);
+        }
+    }
+
     fn variables(&mut self, environment: &Environment) {
         let mut heading = Some(".SH ENVIRONMENT");
-        for value in environment.every_value() {
+        for value in &environment.values {
             for variable in facts::variables(value) {
                 if let Some(heading) = heading.take() {
                     self.request(heading);

@@ -24,7 +24,7 @@ impl Backend for Markdown {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             identifiers: false,
-            arrays: true,
+            inside_arrays: true,
         }
     }
 
@@ -39,6 +39,7 @@ impl Backend for Markdown {
         document.command_line(environment);
         document.layers(&environment.layers);
         document.branch(&environment.root, environment);
+        document.removed(environment);
         Ok(vec![File {
             name: format!("{}.md", settings.program),
             text: document.0,
@@ -96,7 +97,8 @@ impl Document {
             }
             let entries: Vec<_> = environment.options.entries_of(&path).collect();
             let rows = environment
-                .every_value()
+                .values
+                .iter()
                 .filter(|value| !facts::is_hidden(value))
                 .filter_map(|value| {
                     let entry = value.entry.as_ref()?;
@@ -154,6 +156,16 @@ impl Document {
         }
     }
 
+    fn removed(&mut self, environment: &Environment) {
+        let removed = facts::removed(environment);
+        if removed.is_empty() {
+            return;
+        }
+        self.heading(2, "Removed keys");
+        let row = |(key, reason)| [cell_code(key), markdown_inline(reason)];
+        self.table(["Key", "Reason"], removed.into_iter().map(row).collect());
+    }
+
     fn value(&mut self, value: &Value) {
         self.heading(3, &code(&value.pattern));
         if let Some(description) = value.metadata("description") {
@@ -172,7 +184,7 @@ impl Document {
 fn row(value: &Value) -> [String; 4] {
     [
         cell_code(&value.pattern),
-        facts::type_in_words(value.type_).to_owned(),
+        facts::type_of(value),
         cell_code(&facts::default(value)),
         value
             .metadata("description")

@@ -47,8 +47,8 @@ pub fn by_name(name: &str) -> Option<&'static dyn Backend> {
 pub struct Capabilities {
     /// The target names values by identifiers, which must not collide.
     pub identifiers: bool,
-    /// The target does something about keys that stand for any number of keys.
-    pub arrays: bool,
+    /// The target has a place for the several values of an array's elements.
+    pub inside_arrays: bool,
 }
 
 /// What the caller may choose.

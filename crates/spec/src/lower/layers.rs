@@ -20,7 +20,7 @@ impl Lowering {
             }
         }
         let mut used: Vec<(String, Span)> = Vec::new();
-        for value in self.values.iter().chain(&self.unplaced) {
+        for value in &self.values {
             for name in &value.layers {
                 let is_known = layers.iter().any(|layer| layer.name == *name)
                     || used.iter().any(|(other, _)| other == name);
@@ -65,11 +65,7 @@ impl Lowering {
         };
         Some(Layer {
             name: declared.name.clone(),
-            identifier: self.layer_identifier(
-                &declared.name,
-                declared.get("identifier"),
-                declared.span,
-            ),
+            identifier: self.layer_identifier(&declared.name, declared.identifier(), declared.span),
             shape,
             inherited: declared.get("inherited").is_some_and(|text| {
                 text.is_empty() || milieu_keys::rules::parse_boolean(text) == Some(true)

@@ -18,7 +18,7 @@ use milieu_keys::{
 use crate::{
     backend::{Capabilities, Settings},
     identifiers::snake_case,
-    ir::{Branch, Environment, Literal, Member, Value, is_array},
+    ir::{Branch, Environment, Literal, Member, Value},
 };
 
 /// Lowers the branch that the settings ask for, or everything.
@@ -32,10 +32,9 @@ pub(crate) fn lower(
         capabilities,
         diagnostics: Vec::new(),
         branches: HashSet::new(),
-        branches_of_arrays: HashSet::new(),
+        arrays: HashSet::new(),
         entries: Vec::new(),
         values: Vec::new(),
-        unplaced: Vec::new(),
         root: branch(String::from("/"), String::new()),
     };
     let root = lowering.root_levels(settings.root.as_deref());
@@ -57,7 +56,6 @@ pub(crate) fn lower(
         text: source.text.clone(),
         root: lowering.root,
         values: lowering.values,
-        unplaced: lowering.unplaced,
         layers,
         options,
         specification,
@@ -70,12 +68,11 @@ struct Lowering {
     diagnostics: Vec<Diagnostic>,
     /// Levels that other keys stand below.
     branches: HashSet<Vec<String>>,
-    /// Levels that keys without a place stand below.
-    branches_of_arrays: HashSet<Vec<String>>,
+    /// What arrays stand at, where the target has a field for them.
+    arrays: HashSet<Vec<String>>,
     /// What the command line and variables set.
     entries: Vec<Entry>,
     values: Vec<Value>,
-    unplaced: Vec<Value>,
     root: Branch,
 }
 
@@ -102,20 +99,19 @@ impl Lowering {
         let every: Vec<_> = specification
             .keys
             .iter()
-            .map(|key| (key, key.pattern.identifiers()))
+            .filter(|key| !key.is_removed())
+            .map(|key| (key, self.levels_of(key)))
             .collect();
         let keys: Vec<_> = every
             .iter()
             .filter_map(|(key, levels)| Some((*key, levels.strip_prefix(root)?.to_vec())))
             .collect();
         for (key, levels) in &keys {
-            let has_no_place = self.capabilities.identifiers && is_array(key.pattern.as_str());
-            let branches = if has_no_place {
-                &mut self.branches_of_arrays
-            } else {
-                &mut self.branches
-            };
-            branches.extend((0..levels.len()).map(|length| levels[..length].to_vec()));
+            let above = (0..levels.len()).map(|length| levels[..length].to_vec());
+            self.branches.extend(above);
+            if self.capabilities.identifiers && key.is_array() {
+                self.arrays.insert(levels.clone());
+            }
         }
         if !root.is_empty() && !keys.iter().any(|(_, levels)| !levels.is_empty()) {
             let tops: Vec<_> = unique(every.iter().filter_map(|(_, levels)| levels.first()))
@@ -128,6 +124,15 @@ impl Lowering {
             );
         }
         keys
+    }
+
+    /// The levels that lead to a value. That of an array's number is one of them
+    /// where the target shows names, and none where it has a field.
+    fn levels_of(&self, key: &KeySpec) -> Vec<String> {
+        match self.capabilities.identifiers {
+            true => key.levels(),
+            false => key.pattern.identifiers(),
+        }
     }
 
     fn options(&mut self, program: &str, keys: &[(&KeySpec, Vec<String>)]) -> Options {
@@ -156,18 +161,17 @@ impl Lowering {
             if is_branch {
                 self.describe(key, levels);
             }
-            if is_branch || self.branches_of_arrays.contains(levels) {
+            if is_branch || (self.arrays.contains(levels) && !key.is_array()) {
                 return;
             }
         }
         let Some(mut value) = self.value(key) else {
             return;
         };
-        if is_array(&value.pattern) && self.capabilities.identifiers {
-            if !self.capabilities.arrays {
-                self.diagnostics.push(report::array_has_no_field(&value));
+        if self.capabilities.identifiers && key.is_inside_array() {
+            if !self.capabilities.inside_arrays {
+                self.diagnostics.push(report::inside_array(key));
             }
-            self.unplaced.push(value);
             return;
         }
         let has_command = value.metadata("command").is_some();
@@ -245,6 +249,7 @@ impl Lowering {
             pattern: key.pattern.as_str().to_owned(),
             identifiers: Vec::new(),
             type_: *rules.type_(),
+            is_array: key.is_array(),
             variants: rules.variants().to_vec(),
             default,
             read_only: rules.read_only(),

@@ -5,16 +5,25 @@ use milieu_keys::{KeySpec, RuleError};
 
 use crate::ir::{Layer, Value};
 
-pub(super) fn array_has_no_field(value: &Value) -> Diagnostic {
-    let parent = value.pattern.split("/#").next().unwrap_or_default();
-    Diagnostic::warning(format!(
-        "`{}` stands for any number of keys, and a struct has no field for that",
-        value.pattern
+pub(super) fn inside_array(key: &KeySpec) -> Diagnostic {
+    let pattern = key.pattern.as_str();
+    let (above, below) = pattern.split_once("/#/").unwrap_or((pattern, "name"));
+    let last = above.rsplit('/').next().unwrap_or(above);
+    let one = last.strip_suffix('s').unwrap_or("element");
+    let error = Diagnostic::error(format!(
+        "`{pattern}` is one of several values of each element, and a struct has no field for that"
     ))
     .code("array")
-    .label(value.span, "this key is left out of the environment")
+    .label(key.span, "only the last level can be `#`")
     .help(format!(
-        "read its elements from the key set, below `{parent}`"
+        "let a layer tell the elements apart: `[{above}/%{one}%/{below}]`"
+    ));
+    if key.is_array() {
+        return error;
+    }
+    error.help(format!(
+        "or make several arrays, of which the elements with one number belong together: \
+         `[{above}/{below}/#]`"
     ))
 }
 
@@ -48,7 +57,7 @@ pub(super) fn layer_has_no_identifier(name: &str, span: Span) -> Diagnostic {
     ))
     .code("identifier")
     .label(span, "the name has neither letters nor digits")
-    .help(format!("declare `[%{name}%]` and say `identifier=`"))
+    .help(format!("declare `[%{name}%]` and say `layer/name=`"))
 }
 
 pub(super) fn options_contradict(key: Option<&KeySpec>, error: &RuleError) -> Diagnostic {
@@ -80,7 +89,7 @@ pub(super) fn same_layer_type(other: &Layer, layer: &Layer) -> Diagnostic {
     .label(layer.span, "this one comes second")
     .label(other.span, "this one comes first")
     .help(format!(
-        "give one of them another name: `identifier=` in `[%{}%]`",
+        "give one of them another name: `layer/name=` in `[%{}%]`",
         layer.name
     ))
 }

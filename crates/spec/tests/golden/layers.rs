@@ -217,7 +217,7 @@ allow/unused
 
 [%room%]
 type=string
-identifier=Place
+layer/name=Place
 
 [%profile%]
 type=enum

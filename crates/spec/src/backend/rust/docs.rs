@@ -57,7 +57,7 @@ fn facts(value: &Value) -> Vec<String> {
     }
     for (label, phrase) in facts::lines(value) {
         // The field's type and the placeholders in the key say these.
-        if matches!(label, "Type" | "Layers") {
+        if matches!(label, "Type" | "Layers") || (label == "Default" && value.is_array) {
             continue;
         }
         lines.push(if phrase.0.is_empty() {

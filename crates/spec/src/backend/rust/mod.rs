@@ -21,6 +21,7 @@ mod layers;
 mod markers;
 mod names;
 mod options;
+mod secrets;
 mod table;
 mod types;
 
@@ -46,7 +47,7 @@ impl Backend for Rust {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             identifiers: true,
-            arrays: false,
+            inside_arrays: false,
         }
     }
 

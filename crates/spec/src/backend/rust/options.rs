@@ -1,7 +1,6 @@
 //! The command line and the environment variables.
 
-use super::{Emitter, names, table::pairs};
-use crate::ir::Value;
+use super::Emitter;
 
 impl Emitter<'_> {
     /// The function that makes the command line, where the specification has
@@ -33,43 +32,15 @@ impl Emitter<'_> {
             self.out.close(format!(") -> {options} {{"));
             self.out.indent();
         }
-        let others: Vec<&Value> = environment
-            .unplaced
-            .iter()
-            .filter(|value| value.entry.is_some())
-            .collect();
-        self.others(&others);
         let trait_ = self.context("Environment");
         self.out.line(format!(
             "let values = <Environment as {trait_}>::VALUES.iter();"
         ));
         self.out
             .line("let values = values.map(|value| (value.pattern, value.metadata));");
-        if !others.is_empty() {
-            self.out
-                .line("let values = values.chain(OTHERS.iter().copied());");
-        }
         self.out.line(format!("{options}::new(program, values)"));
         self.out
             .line("    .expect(\"the options were checked when this was generated\")");
         self.out.close("}");
-    }
-
-    /// Keys that the command line sets although no field holds them.
-    fn others(&mut self, others: &[&Value]) {
-        if others.is_empty() {
-            return;
-        }
-        let str_ = self.primitives.name("str");
-        self.out.line("#[rustfmt::skip]");
-        self.out.open(format!(
-            "const OTHERS: &[(&{str_}, &[(&{str_}, &{str_})])] = &["
-        ));
-        for value in others {
-            let pattern = names::string(&value.pattern);
-            self.out
-                .pairs(&format!("({pattern}, &"), &pairs(value), "),");
-        }
-        self.out.close("];");
     }
 }

@@ -53,19 +53,23 @@ impl Emitter<'_> {
             None => "Enum",
         };
         let kinds = self.context("Kind");
+        let kind = match value.is_array {
+            true => format!("{kinds}::Array(&{kinds}::{kind})"),
+            false => format!("{kinds}::{kind}"),
+        };
         self.out
             .line(format!("pattern: {},", names::string(&value.pattern)));
         self.out.line(format!(
             "offset: ::core::mem::offset_of!(Environment, {}),",
             path.join(".")
         ));
-        self.out.line(format!("kind: {kinds}::{kind},"));
+        self.out.line(format!("kind: {kind},"));
         self.out.pairs("metadata: &", &pairs(value), ",");
     }
 }
 
 /// The metadata as literals.
-pub(super) fn pairs(value: &Value) -> Vec<(String, String)> {
+fn pairs(value: &Value) -> Vec<(String, String)> {
     value
         .metadata
         .iter()

@@ -23,18 +23,6 @@ impl Emitter<'_> {
             lines.push(String::new());
             lines.extend(crate::prose::markdown(description));
         }
-        if !environment.unplaced.is_empty() {
-            let arrays: Vec<_> = environment
-                .unplaced
-                .iter()
-                .map(|value| code(&value.pattern))
-                .collect();
-            lines.push(String::new());
-            lines.push(format!(
-                "Read from the key set, since no field holds them: {}.",
-                arrays.join(", ")
-            ));
-        }
         self.doc(lines);
         self.structure(&environment.root, "Environment", "");
     }
@@ -108,11 +96,13 @@ impl Emitter<'_> {
         });
         self.out.line("#[allow(dead_code)]");
         self.out.line("#[repr(C)]");
-        self.out.line(if is_zero {
-            "#[derive(Debug, Default)]"
-        } else {
-            "#[derive(Debug)]"
-        });
+        let has_secrets = self.has_secrets(branch);
+        match (has_secrets, is_zero) {
+            (false, true) => self.out.line("#[derive(Debug, Default)]"),
+            (false, false) => self.out.line("#[derive(Debug)]"),
+            (true, true) => self.out.line("#[derive(Default)]"),
+            (true, false) => {}
+        }
         self.out.open(format!("pub struct {name} {{"));
         for member in &branch.members {
             match member {
@@ -135,6 +125,9 @@ impl Emitter<'_> {
             }
         }
         self.out.close("}");
+        if has_secrets {
+            self.debug_without_secrets(branch, name);
+        }
         if !is_zero {
             self.defaults(branch, name, module);
         }
@@ -146,7 +139,8 @@ impl Emitter<'_> {
             .open(format!("impl ::core::default::Default for {name} {{"));
         let has_float = branch.members.iter().any(|member| {
             matches!(member, Member::Value(index)
-                if matches!(self.value(*index).default, Literal::Float(_)))
+                if matches!(self.value(*index).default, Literal::Float(_))
+                    && !self.value(*index).is_array)
         });
         if has_float {
             self.out.line("#[allow(clippy::approx_constant)]");
@@ -178,6 +172,15 @@ impl Emitter<'_> {
 
     /// The type of a value's field, seen from where `module` leads on.
     pub(super) fn type_of(&self, index: usize, module: &str) -> String {
+        let element = self.element_type(index, module);
+        match self.value(index).is_array {
+            true => format!("{}<{element}>", self.context("Array")),
+            false => element,
+        }
+    }
+
+    /// The same, or that of an array's elements.
+    fn element_type(&self, index: usize, module: &str) -> String {
         let value = self.value(index);
         match names::number(value.type_) {
             Some((primitive, _)) => self.primitives.name(primitive),
@@ -196,7 +199,9 @@ impl Emitter<'_> {
 
     /// Whether the type's own `Default` is the value's default.
     fn starts_at_zero(&self, index: usize) -> bool {
-        match &self.value(index).default {
+        let value = self.value(index);
+        match &value.default {
+            _ if value.is_array => true,
             Literal::Boolean(value) => !value,
             Literal::Signed(value) => *value == 0,
             Literal::Unsigned(value) => *value == 0,
@@ -210,6 +215,7 @@ impl Emitter<'_> {
     fn default_of(&self, index: usize, module: &str) -> String {
         let value = self.value(index);
         match &value.default {
+            _ if value.is_array => "::core::default::Default::default()".to_owned(),
             Literal::Boolean(value) => value.to_string(),
             Literal::Signed(value) => value.to_string(),
             Literal::Unsigned(value) => value.to_string(),
