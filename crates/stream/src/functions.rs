@@ -1,0 +1,195 @@
+//! Rust functions that take part in flows.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use milieu_transfer::{Body, Event, Kind, Rights, Value};
+
+use crate::flow::Parameter;
+use crate::operator::{Fate, Output, Reason};
+use crate::operators::carried;
+
+/// The Rust functions that flows refer to, by name.
+///
+/// A flow says `$name` where it could have said an expression. Flows with the
+/// same name run as one; functions without a name are shared with nobody.
+///
+/// ```
+/// use milieu_stream::Functions;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Weather {
+///     temperature: f64,
+/// }
+///
+/// let mut functions = Functions::default();
+/// functions.condition("hot", |weather: &Weather| weather.temperature > 32.0);
+/// functions.transform("celsius", |weather: &Weather| Weather {
+///     temperature: (weather.temperature - 32.0) / 1.8,
+/// });
+/// ```
+#[derive(Clone, Default)]
+pub struct Functions {
+    known: BTreeMap<Arc<str>, Function>,
+    unnamed: u64,
+}
+
+/// A registered function.
+#[derive(Clone)]
+pub(crate) enum Function {
+    /// Computes a value of an event: a condition, a number, a key.
+    Value(ValueFunction),
+    /// Says whether something holds for an event.
+    Condition(ConditionFunction),
+    /// Publishes something else for an event.
+    Transform {
+        run: TransformFunction,
+        /// Whether it may take long.
+        blocks: bool,
+    },
+}
+
+pub(crate) type ValueFunction = Arc<dyn Fn(&Event) -> Result<Value, Reason> + Send + Sync>;
+pub(crate) type ConditionFunction = Arc<dyn Fn(&Event) -> Result<bool, Reason> + Send + Sync>;
+pub(crate) type TransformFunction = Arc<dyn Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync>;
+
+impl Functions {
+    /// Registers what computes a condition, a number or a key of bodies of a
+    /// type. A body that came without a type, from another host for instance,
+    /// becomes one of this type if it can; all others are dropped by
+    /// [`Reason::Type`]. Another function of that name is replaced.
+    pub fn value<T: Body, V: Into<Value>>(
+        &mut self,
+        name: &str,
+        compute: impl Fn(&T) -> V + Send + Sync + 'static,
+    ) -> Parameter {
+        self.add(name, Function::Value(typed(compute)))
+    }
+
+    /// As [`value`](Functions::value) for what is true or false, which is then
+    /// asked a little faster.
+    pub fn condition<T: Body>(
+        &mut self,
+        name: &str,
+        holds: impl Fn(&T) -> bool + Send + Sync + 'static,
+    ) -> Parameter {
+        let holds = move |event: &Event| with_body(event, &holds);
+        self.add(name, Function::Condition(Arc::new(holds)))
+    }
+
+    /// Registers what computes a condition, a number or a key of whole events,
+    /// or says why it cannot.
+    pub fn value_of_event<V: Into<Value>>(
+        &mut self,
+        name: &str,
+        compute: impl Fn(&Event) -> Result<V, Reason> + Send + Sync + 'static,
+    ) -> Parameter {
+        let compute = move |event: &Event| compute(event).map(Into::into);
+        self.add(name, Function::Value(Arc::new(compute)))
+    }
+
+    /// Registers what makes bodies of another type. Time and failure stay;
+    /// accuracy is forgotten, as the function may change the unit. Events of
+    /// another type are dropped by [`Reason::Type`].
+    pub fn transform<T: Body, U: Body>(
+        &mut self,
+        name: &str,
+        compute: impl Fn(&T) -> U + Send + Sync + 'static,
+    ) -> Parameter {
+        let run = transforming(compute);
+        self.add(name, Function::Transform { run, blocks: false })
+    }
+
+    /// As [`transform`](Functions::transform), for what may take long: it runs
+    /// where it holds up nothing else.
+    pub fn transform_blocking<T: Body, U: Body>(
+        &mut self,
+        name: &str,
+        compute: impl Fn(&T) -> U + Send + Sync + 'static,
+    ) -> Parameter {
+        let run = transforming(compute);
+        self.add(name, Function::Transform { run, blocks: true })
+    }
+
+    /// Registers what publishes any number of events for one.
+    pub fn transform_event(
+        &mut self,
+        name: &str,
+        run: impl Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync + 'static,
+    ) -> Parameter {
+        let run = Arc::new(run);
+        self.add(name, Function::Transform { run, blocks: false })
+    }
+
+    /// As [`transform_event`](Functions::transform_event), for what may take long.
+    pub fn transform_event_blocking(
+        &mut self,
+        name: &str,
+        run: impl Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync + 'static,
+    ) -> Parameter {
+        let run = Arc::new(run);
+        self.add(name, Function::Transform { run, blocks: true })
+    }
+
+    /// A name for a function that has none: no text can say it, and no other
+    /// function gets it.
+    pub fn unnamed(&mut self) -> String {
+        self.unnamed += 1;
+        format!("#{}", self.unnamed)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Function> {
+        self.known.get(name)
+    }
+
+    /// The names that texts may say.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.known.keys().map(|name| &**name);
+        names.filter(|name| !name.starts_with('#'))
+    }
+
+    fn add(&mut self, name: &str, function: Function) -> Parameter {
+        let name: Arc<str> = name.into();
+        self.known.insert(Arc::clone(&name), function);
+        Parameter::Function(name)
+    }
+}
+
+impl fmt::Debug for Functions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.known.keys()).finish()
+    }
+}
+
+fn typed<T: Body, V: Into<Value>>(
+    compute: impl Fn(&T) -> V + Send + Sync + 'static,
+) -> ValueFunction {
+    Arc::new(move |event| with_body(event, &compute).map(Into::into))
+}
+
+fn transforming<T: Body, U: Body>(
+    compute: impl Fn(&T) -> U + Send + Sync + 'static,
+) -> TransformFunction {
+    let kind = Kind::<U>::new();
+    Arc::new(move |event, out| match with_body(event, &compute) {
+        Ok(body) => {
+            out.emit_kind(kind, event.time(), carried(event, false), body);
+            Fate::Used
+        }
+        Err(reason) => Fate::Dropped(reason),
+    })
+}
+
+/// Calls a function with the body of its type. A body without a type, as it came
+/// from another host or a snapshot, becomes one of that type if it can.
+#[inline]
+fn with_body<T: Body, R>(event: &Event, call: impl Fn(&T) -> R) -> Result<R, Reason> {
+    if let Some(body) = event.get::<T>() {
+        return Ok(call(body));
+    }
+    let value = event.get::<Value>().ok_or(Reason::Type)?;
+    let body = value.to::<T>(Rights::ALL).map_err(|_| Reason::Type)?;
+    Ok(call(&body))
+}

@@ -1,0 +1,52 @@
+//! What time it is: asked of the system, or told by a test.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::SystemTime;
+
+use milieu_transfer::Time;
+
+/// Says what time it is.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Time;
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> Time {
+        (**self).now()
+    }
+}
+
+/// The system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        SystemTime::now().into()
+    }
+}
+
+/// A clock that stands until it is set. Clones are one clock.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock(Arc<AtomicI64>);
+
+impl VirtualClock {
+    /// A clock that shows this time.
+    #[must_use]
+    pub fn new(time: Time) -> VirtualClock {
+        VirtualClock(Arc::new(AtomicI64::new(time.nanoseconds())))
+    }
+
+    /// Sets it.
+    pub fn set(&self, time: Time) {
+        self.0.store(time.nanoseconds(), Ordering::Release);
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Time {
+        Time::from_nanoseconds(self.0.load(Ordering::Acquire))
+    }
+}
