@@ -6,10 +6,14 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use milieu_diagnostics::{Diagnostic, Source};
 
 mod completion;
+mod files;
 mod key;
+mod nearest;
 mod spec;
+mod stream;
 mod terminal;
 
 /// Concurrent software that adapts to its surroundings.
@@ -24,13 +28,36 @@ struct Milieu {
 enum Noun {
     Key(key::Key),
     Spec(spec::Spec),
+    Stream(stream::Stream),
     Completion(completion::Completion),
 }
 
 fn main() -> ExitCode {
-    match Milieu::parse().noun {
-        Noun::Key(key) => key.run(),
-        Noun::Spec(spec) => spec.run(),
-        Noun::Completion(completion) => completion.run(Milieu::command()),
+    completion::answer(Milieu::command);
+    match Milieu::try_parse().map(|milieu| milieu.noun) {
+        Ok(Noun::Key(key)) => key.run(),
+        Ok(Noun::Spec(spec)) => spec.run(),
+        Ok(Noun::Stream(stream)) => stream.run(),
+        Ok(Noun::Completion(completion)) => completion.run(),
+        Err(answer) => say(&answer),
     }
+}
+
+/// Says what the parser of the command line answers: help that was asked for,
+/// or what is wrong with the usage.
+fn say(answer: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|word| word == "--json");
+    if !answer.use_stderr() {
+        return terminal::finish(answer.print().map(|()| ExitCode::SUCCESS));
+    }
+    if json {
+        let text = answer.render().to_string();
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let message = lines.next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let diagnostic = lines.fold(Diagnostic::error(message), Diagnostic::note);
+        terminal::report(&Source::new("the command line", ""), &[diagnostic], true);
+        return ExitCode::from(terminal::ERROR);
+    }
+    terminal::finish(answer.print().map(|()| ExitCode::from(terminal::ERROR)))
 }

@@ -1,14 +1,14 @@
 //! `milieu spec`: checks specifications and generates what follows from them.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use milieu_diagnostics::{Diagnostic, Source, to_json};
+use milieu_diagnostics::{Diagnostic, Source};
 use milieu_spec::backend::{Backend, Settings, ini::Ini, man::Man, markdown::Markdown, rust::Rust};
 
+use crate::files::{self, Audience};
 use crate::terminal;
 
 /// The exit code when a specification has errors.
@@ -118,7 +118,7 @@ impl Check {
     fn run(&self) -> io::Result<ExitCode> {
         let mut worst = 0;
         for file in &self.files {
-            let (source, diagnostics, code) = match read(file) {
+            let (source, diagnostics, code) = match files::read(file, "specification") {
                 Ok(source) => {
                     let diagnostics = milieu_spec::check(&source);
                     let is_wrong = diagnostics.iter().any(Diagnostic::is_error);
@@ -131,10 +131,7 @@ impl Check {
             };
             worst = worst.max(code);
             if self.json {
-                let lines = diagnostics
-                    .iter()
-                    .map(|found| to_json(&source, found) + "\n");
-                terminal::print(&lines.collect::<String>())?;
+                terminal::print(&terminal::json_lines(&source, &diagnostics))?;
             } else {
                 terminal::report(&source, &diagnostics, false);
             }
@@ -145,7 +142,7 @@ impl Check {
 
 impl Generate {
     fn run(&self) -> io::Result<ExitCode> {
-        let source = match read(&self.file) {
+        let source = match files::read(&self.file, "specification") {
             Ok(source) => source,
             Err(unreadable) => {
                 let (source, diagnostic) = *unreadable;
@@ -174,7 +171,7 @@ impl Generate {
             } else {
                 self.out.clone()
             };
-            if let Err(error) = write_whole(&path, &file.text) {
+            if let Err(error) = files::write_whole(&path, &file.text, Audience::Usual) {
                 let place = Source::new(path.display().to_string(), "");
                 let diagnostic = Diagnostic::error(format!("cannot write the output: {error}"))
                     .help("give another file with `--out`, or see to its folder; what stood there is unchanged");
@@ -194,68 +191,4 @@ impl Generate {
             (None, _) => "program".to_owned(),
         }
     }
-}
-
-/// A specification, or what is to be said about a file that is none.
-fn read(path: &Path) -> Result<Source, Box<(Source, Diagnostic)>> {
-    let is_input = path == Path::new("-");
-    let name = if is_input {
-        "<standard input>".to_owned()
-    } else {
-        path.display().to_string()
-    };
-    let read = if is_input {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        fs::read(path)
-    };
-    let wrong = match read.map(String::from_utf8) {
-        Ok(Ok(text)) => return Ok(Source::new(name, text)),
-        Ok(Err(error)) => {
-            let valid = error.utf8_error().valid_up_to();
-            Diagnostic::error(format!(
-                "the specification is not UTF-8 from byte {valid} on"
-            ))
-            .help("save it as UTF-8")
-        }
-        Err(error) => Diagnostic::error(format!("cannot read the specification: {error}")),
-    };
-    Err(Box::new((Source::new(name, ""), wrong)))
-}
-
-/// Writes a file such that it has its old text or the new one, whatever
-/// happens: beside it first, then in its place.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    // Behind a link stands the file that is meant; what is no regular file, as
-    // a pipe, takes the text as it comes.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let old = fs::metadata(&target).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return fs::write(&target, text);
-    }
-    let Some(name) = target.file_name() else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "this is no name of a file",
-        ));
-    };
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = target.with_file_name(beside);
-    let written = (|| {
-        let mut file = File::create_new(&beside)?;
-        file.write_all(text.as_bytes())?;
-        if let Some(old) = old {
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()?;
-        fs::rename(&beside, &target)
-    })();
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }

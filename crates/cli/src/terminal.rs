@@ -17,16 +17,18 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Writes diagnostics to standard error, for people or as lines of JSON.
 pub(crate) fn report(source: &Source, diagnostics: &[Diagnostic], json: bool) {
-    let text = if json {
-        diagnostics
-            .iter()
-            .map(|diagnostic| to_json(source, diagnostic) + "\n")
-            .collect()
-    } else {
-        render(source, diagnostics, colour())
+    let text = match json {
+        true => json_lines(source, diagnostics),
+        false => render(source, diagnostics, colour()),
     };
     // Nobody is left to be told that this failed.
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Diagnostics as lines of JSON.
+pub(crate) fn json_lines(source: &Source, diagnostics: &[Diagnostic]) -> String {
+    let line = |diagnostic| to_json(source, diagnostic) + "\n";
+    diagnostics.iter().map(line).collect()
 }
 
 /// Ends the process as its output went: a reader that has left is no error.

@@ -1,91 +1,14 @@
 //! `milieu key` as its users meet it: the real program in a folder of its own.
 
+mod home;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A folder of one test's own, with the XDG variables set to it.
-struct Home(PathBuf);
-
-/// What a run printed, and how it ended.
-#[derive(Debug, PartialEq, Eq)]
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Home {
-    fn new(test: &str) -> Home {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join("key")
-            .join(test);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Home(path)
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_milieu"));
-        command.arg("key").current_dir(&self.0);
-        command.env_clear().env("HOME", &self.0);
-        command
-            .env("XDG_CONFIG_HOME", self.0.join("user"))
-            .env("XDG_CONFIG_DIRS", self.0.join("system"));
-        command
-    }
-
-    /// Runs `milieu key …`; in the output the folder is called HOME.
-    fn run(&self, arguments: &[&str]) -> Ran {
-        self.ran(self.command().args(arguments).output().unwrap())
-    }
-
-    fn ran(&self, output: Output) -> Ran {
-        let text = |bytes| {
-            String::from_utf8(bytes)
-                .unwrap()
-                .replace(self.0.to_str().unwrap(), "HOME")
-        };
-        Ran {
-            code: output.status.code(),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
-    }
-
-    /// Runs what must succeed in silence but for its result.
-    fn ok(&self, arguments: &[&str]) -> String {
-        let ran = self.run(arguments);
-        assert_eq!(
-            (ran.code, ran.err.as_str()),
-            (Some(0), ""),
-            "{arguments:?}: {ran:?}"
-        );
-        ran.out
-    }
-
-    /// Runs what must fail without a result.
-    fn fails(&self, code: i32, arguments: &[&str]) -> String {
-        let ran = self.run(arguments);
-        assert_eq!(
-            (ran.code, ran.out.as_str()),
-            (Some(code), ""),
-            "{arguments:?}: {ran:?}"
-        );
-        ran.err
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.0.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.0.join(file)).unwrap()
-    }
-}
+use home::Home;
 
 const USER: &str = "user/milieu/milieu.ini";
 const SYSTEM: &str = "system/milieu/milieu.ini";
@@ -122,6 +45,17 @@ fn what_is_set_is_there() {
         "/sw/pi/anna/language = \"two\\nlines\"  (was de; HOME/user/milieu/milieu.ini:2)\n"
     );
     assert_eq!(home.ok(&["get", "/sw/pi/anna/language"]), "two\nlines\n");
+    let mut child = home.command();
+    child.args(["set", "/sw/pi/anna/pin", "--stdin"]);
+    let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"47\n11\n").unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(home.ok(&["get", "/sw/pi/anna/pin"]), "47\n11\n");
+    home.ok(&["rm", "/sw/pi/anna/pin"]);
+    home.fails(2, &["set", "/sw/pi/anna/pin"]);
+    home.fails(2, &["set", "/sw/pi/anna/pin", "4711", "--stdin"]);
     assert_eq!(
         home.ok(&["set", "-v", "/a", "1"]),
         "/a = 1  (new; HOME/user/milieu/milieu.ini:7)\n"
@@ -260,6 +194,8 @@ fn explaining_shows_the_cascade() {
         ]),
         "\
 /sw/pi/anna/language = fr
+  pattern  /sw/pi/%session%/language
+  layer    session = anna
   proc     at run       option --language
   user     unset        HOME/user/milieu/milieu.ini
   system   wins     fr  HOME/system/milieu/milieu.ini:3
@@ -272,7 +208,7 @@ fn explaining_shows_the_cascade() {
     );
     assert_eq!(
         home.ok(&["explain", "--user", "--json", "/sw/pi/lang"]),
-        "{\"name\":\"/sw/pi/lang\",\"via\":\"name\",\"namespace\":\"user\",\"state\":\"wins\",\"value\":\"de\",\
+        "{\"name\":\"/sw/pi/lang\",\"pattern\":null,\"layers\":{},\"via\":\"name\",\"namespace\":\"user\",\"state\":\"wins\",\"value\":\"de\",\
          \"file\":\"HOME/user/milieu/milieu.ini\",\"line\":2}\n"
     );
     assert_eq!(
@@ -441,6 +377,12 @@ error: `../x` is not the name of an application
         home.fails(2, &["frobnicate"])
             .contains("unrecognized subcommand")
     );
+    let json = home.fails(2, &["get", "--json"]);
+    assert!(
+        json.starts_with(r#"{"severity":"error","code":null,"message":"the following required arguments were not provided:","#)
+            && json.lines().count() == 1,
+        "{json}"
+    );
     let homeless = home
         .command()
         .env_clear()
@@ -551,7 +493,11 @@ fn two_processes_that_write_different_keys_lose_nothing() {
     );
     assert_eq!(home.read(USER), expected);
     let files: Vec<_> = fs::read_dir(home.0.join("user/milieu")).unwrap().collect();
-    assert_eq!(files.len(), 2, "the file and its lock: {files:?}");
+    assert_eq!(
+        files.len(),
+        3,
+        "the file, its lock and its history: {files:?}"
+    );
 }
 
 #[test]
@@ -616,20 +562,68 @@ fn killed_writers_leave_whole_files_and_everything_confirmed() {
     );
     home.ok(&["set", "/last", "value"]);
     let files: Vec<_> = fs::read_dir(home.0.join("user/milieu")).unwrap().collect();
-    assert_eq!(files.len(), 2, "the next writer clears up: {files:?}");
+    assert_eq!(files.len(), 3, "the next writer clears up: {files:?}");
 }
 
 #[test]
-fn completion_scripts_know_the_verbs() {
-    let output = Command::new(env!("CARGO_BIN_EXE_milieu"))
-        .args(["completion", "bash"])
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    let script = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        script.contains("explain") && script.contains("--app"),
-        "{script}"
+fn a_real_shell_completes_verbs_options_and_names() {
+    let home = Home::new("completion");
+    home.write(
+        "user/ws/ws.ini",
+        "[/sw/pi]\nport = 1\n[/sw/pi/anna]\nlanguage = de\n",
+    );
+    // What bash does when the user presses the tabulator behind these words.
+    let complete = |words: &str| {
+        let program = Path::new(env!("CARGO_BIN_EXE_milieu")).parent().unwrap();
+        let script = format!(
+            "PATH={}:$PATH; source <(milieu completion bash)
+            COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9
+            COMP_LINE=\"${{COMP_WORDS[*]}}\"; COMP_POINT=${{#COMP_LINE}}
+            $(complete -p milieu | sed 's/.*-F \\([^ ]*\\).*/\\1/') milieu \"${{COMP_WORDS[COMP_CWORD]}}\" ''
+            printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            program.display()
+        );
+        let output = Command::new("bash")
+            .args(["--norc", "-c", &script])
+            .env("XDG_CONFIG_HOME", home.0.join("user"))
+            .current_dir(&home.0)
+            .output()
+            .unwrap();
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+        lines.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(complete("milieu key ex").contains(&"explain".to_owned()));
+    assert!(complete("milieu key get --a").contains(&"--app".to_owned()));
+    assert_eq!(complete("milieu key get --app ws /sw/"), ["/sw/pi/"]);
+    assert_eq!(
+        complete("milieu key get --app ws /sw/pi/"),
+        ["/sw/pi/anna/", "/sw/pi/port"]
+    );
+    home.write(
+        "s.ini",
+        &SPECIFICATION.replace("default=8080", "default=8080\n[/sw/on]\ntype=boolean"),
+    );
+    let set = "milieu key set --app=ws --spec s.ini";
+    let values = |words: &str| {
+        let mut all = complete(&format!("{set} {words}"));
+        // Where nothing is written yet, options fit as well.
+        all.retain(|word| !word.starts_with("--"));
+        all
+    };
+    assert_eq!(values("/sw/pi/anna/language ''"), ["de", "en", "fr"]);
+    assert_eq!(values("/sw/pi/%/language d"), ["de"]);
+    assert_eq!(values("/sw/on ''"), ["true", "false"]);
+    assert_eq!(values("/sw/pi/port ''"), [""; 0]);
+    // Names of other verbs, and names that only the specification knows.
+    assert_eq!(
+        complete("milieu key explain --spec s.ini --app ws /sw/pi/p"),
+        ["/sw/pi/port"]
+    );
+    assert_eq!(
+        complete("milieu key rm --file user/ws/ws.ini /sw/pi/port /sw/pi/a"),
+        ["/sw/pi/anna/"]
     );
 }
 

@@ -1,13 +1,10 @@
 //! What a server pays for the context of a request.
 //!
-//! - `request list` names the operations;
-//! - `request count NAME N` executes one N times, for counting instructions by
-//!   the difference of two runs;
-//! - `request time [NAME…]` prints a JSON line each: `value` in nanoseconds,
-//!   the least of several rounds.
+//! It answers as `xtask/measure` says.
 
-use std::{hint::black_box, time::Instant};
+use std::{hint::black_box, process::ExitCode};
 
+use measure::{Loop, Operation, alone, answer_fixed};
 use milieu::{Contexts, Coordinator, Environment, Text, layer};
 
 layer! { struct Session(&'static str) = "session"; }
@@ -26,9 +23,6 @@ struct Settings {
     #[key("title", default = "Weather")]
     title: Text,
 }
-
-/// Executes an operation a number of times.
-type Loop = Box<dyn FnMut(u64)>;
 
 fn contexts() -> (Coordinator, Contexts<Settings>) {
     let coordinator = Coordinator::new();
@@ -66,11 +60,8 @@ fn request_news() -> Loop {
     })
 }
 
-/// Prepares an operation.
-type Make = fn() -> Loop;
-
-const OPERATIONS: &[(&str, Make)] = &[
-    ("loop", || {
+const OPERATIONS: &[Operation] = &[
+    alone("loop", || {
         let (_, contexts) = contexts();
         Box::new(move |n| {
             for _ in 0..n {
@@ -78,46 +69,10 @@ const OPERATIONS: &[(&str, Make)] = &[
             }
         })
     }),
-    ("request", request),
-    ("request-news", request_news),
+    alone("request", request),
+    alone("request-news", request_news),
 ];
 
-/// Nanoseconds an execution.
-fn time(make: Make) -> f64 {
-    let mut run = make();
-    let mut round = |n: u64| {
-        let start = Instant::now();
-        run(n);
-        start.elapsed().as_secs_f64()
-    };
-    let mut n = 1;
-    while round(n) < 0.005 {
-        n *= 2;
-    }
-    let least = (0..15).map(|_| round(n)).fold(f64::INFINITY, f64::min);
-    least * 1e9 / n as f64
-}
-
-fn main() {
-    let arguments = std::env::args().skip(1);
-    let arguments: Vec<String> = arguments.filter(|a| a != "--bench").collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        ["list"] => OPERATIONS.iter().for_each(|(name, _)| println!("{name}")),
-        ["count", name, n] => {
-            milieu::context::fix_keys();
-            let operation = OPERATIONS.iter().find(|(known, _)| known == name);
-            let (_, make) =
-                operation.unwrap_or_else(|| panic!("no operation `{name}`; see `list`"));
-            make()(n.parse().expect("a number of executions"));
-        }
-        ["time", names @ ..] => {
-            for (name, make) in OPERATIONS {
-                if names.is_empty() || names.contains(name) {
-                    println!("{{\"name\":\"{name}\",\"value\":{:.2}}}", time(*make));
-                }
-            }
-        }
-        _ => println!("usage: request list | count NAME N | time [NAME…]"),
-    }
+fn main() -> ExitCode {
+    answer_fixed(OPERATIONS, milieu::context::fix_keys)
 }

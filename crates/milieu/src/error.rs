@@ -34,6 +34,18 @@ pub enum Error {
     Key(Box<KeyError>),
     /// A name is not one.
     Name(NameError),
+    /// A flow cannot be run; the text shows where it is wrong.
+    #[cfg(feature = "stream")]
+    Flow(String),
+    /// Something cannot be published or put at a name.
+    #[cfg(feature = "stream")]
+    Naming(String),
+    /// What streams remember could not be taken from this file.
+    #[cfg(feature = "stream")]
+    Snapshot(std::path::PathBuf, milieu_stream::CannotRestore),
+    /// The system has no thread or descriptor left.
+    #[cfg(feature = "stream")]
+    System(std::io::Error),
 }
 
 impl fmt::Display for Error {
@@ -57,6 +69,12 @@ impl fmt::Display for Error {
             Error::Invalid(error) => error.fmt(f),
             Error::Key(error) => error.fmt(f),
             Error::Name(error) => error.fmt(f),
+            #[cfg(feature = "stream")]
+            Error::Flow(text) | Error::Naming(text) => f.write_str(text),
+            #[cfg(feature = "stream")]
+            Error::Snapshot(path, cause) => write!(f, "{}: {cause}", path.display()),
+            #[cfg(feature = "stream")]
+            Error::System(error) => error.fmt(f),
         }
     }
 }
@@ -94,4 +112,11 @@ from! {
     Invalid(Invalid),
     Key(KeyError),
     Name(NameError),
+}
+
+/// Of a whole set of keys, those that were refused.
+impl From<Vec<Invalid>> for Error {
+    fn from(invalid: Vec<Invalid>) -> Self {
+        OpenError::Invalid(invalid).into()
+    }
 }

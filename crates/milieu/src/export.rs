@@ -19,8 +19,16 @@ pub fn specification_of<E: Environment>() -> String {
             spans: Vec::new(),
         })
     });
+    let removed = E::removed().into_iter().filter_map(|(name, why)| {
+        Some(KeySpec {
+            pattern: Pattern::parse(&name).ok()?,
+            metadata: vec![("removed".into(), why.into())],
+            span: Span::default(),
+            spans: Vec::new(),
+        })
+    });
     Specification {
-        keys: keys.collect(),
+        keys: keys.chain(removed).collect(),
         layers: Vec::new(),
     }
     .to_ini()

@@ -31,8 +31,10 @@
 //! | feature   | what it adds                                                     |
 //! |-----------|------------------------------------------------------------------|
 //! | `axum`    | a context for each request: `RequestContext`                     |
+//! | `stream`  | streams of events: `Milieu::streams`, `Milieu::flow`              |
 //! | `tokio`   | tasks with a context of their own: `spawn`                       |
 //! | `tracing` | layers as spans and fields: `Traced`                             |
+//! | `transfer` | events and their transfer modes: the module `transfer`          |
 //!
 //! Properties kept:
 //! - files, variables and arguments are read when a program starts, and files
@@ -42,15 +44,20 @@
 //!   as a person should read them.
 
 mod contexts;
+#[cfg(feature = "stream")]
+mod control;
 mod error;
 mod export;
 mod open;
 mod persist;
 mod required;
+#[cfg(feature = "stream")]
+mod streams;
 #[cfg(feature = "tokio")]
 mod task;
 #[cfg(feature = "tracing")]
 mod traced;
+mod watch;
 #[cfg(feature = "axum")]
 mod web;
 
@@ -59,27 +66,42 @@ pub use milieu_context as context;
 pub use milieu_diagnostics as diagnostics;
 pub use milieu_keys as keys;
 pub use milieu_store as store;
+/// Streams: flows, operators, names, subscriptions.
+#[cfg(feature = "stream")]
+pub use milieu_stream as stream;
+
+/// Events, how they travel, and the derive that describes their types.
+#[cfg(any(feature = "stream", feature = "transfer"))]
+pub mod transfer {
+    pub use milieu_macros::Event;
+    pub use milieu_transfer::*;
+}
 
 /// The trait, and the derive that implements it.
 #[doc(inline)]
 pub use milieu_context::Environment;
 #[doc(inline)]
 pub use milieu_context::{
-    Activation, Captured, Context, ContextOptions, Coordinator, Entered, Held, Layer, Named,
+    Activation, Array, Captured, Context, ContextOptions, Coordinator, Entered, Held, Layer, Named,
     NoContext, Part, Policy, ReadOnly, Registration, Scope, SingleThread, Text, ThreadLayer,
     Threads, Writable, each, value, without,
 };
 pub use milieu_macros::{Choice, Environment, environment, layer};
 
 pub use contexts::Contexts;
+#[cfg(feature = "stream")]
+pub use control::{Control, NO_FRAME};
 pub use error::Error;
 pub use export::specification_of;
 pub use open::{Builder, Milieu, Start, options_of};
 pub use persist::Persisted;
 pub use required::Missing;
+#[cfg(feature = "stream")]
+pub use streams::{Acting, Applied, ContextReader, Keeping, Stream};
 #[cfg(feature = "tokio")]
 pub use task::spawn;
 #[cfg(feature = "tracing")]
 pub use traced::{Traced, TracedEntered};
+pub use watch::{News, Watching};
 #[cfg(feature = "axum")]
 pub use web::RequestContext;

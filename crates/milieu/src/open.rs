@@ -5,15 +5,20 @@ use std::{
     collections::HashSet,
     ffi::OsString,
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
-use milieu_context::{Context, ContextOptions, Coordinator, Environment, Policy, Threads};
+use milieu_context::{
+    Context, ContextOptions, Coordinator, Descriptor, Difference, Environment, Invalid, OpenError,
+    Policy, Threads,
+};
 use milieu_keys::{
-    KeySet, Namespace, Options, Parsed,
+    KeySet, Migration, Namespace, Options, Parsed, Secrets,
+    migration::Notice,
     options::{DeclarationError, Program},
 };
-use milieu_store::{Locations, Place, Store};
+use milieu_store::{Author, Locations, Place, Store, StoreError, watch::FileNews};
 
 use crate::{Error, required::missing};
 
@@ -21,18 +26,22 @@ use crate::{Error, required::missing};
 /// behind its key set.
 pub struct Milieu {
     coordinator: Coordinator,
-    /// The user's files, the first of which wins.
-    pub(crate) files: Vec<Place>,
-    /// The user's keys as this program has read or written them last.
-    pub(crate) known: Mutex<KeySet>,
+    app: String,
+    /// All files in the order of the cascade.
+    places: Vec<Place>,
+    pub(crate) known: Arc<Known>,
+    /// Who persists.
+    pub(crate) author: Author,
     /// Environments of which every required key has a value.
     complete: Mutex<HashSet<TypeId>>,
+    #[cfg(feature = "stream")]
+    pub(crate) kept: crate::streams::Kept,
 }
 
 impl fmt::Debug for Milieu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Milieu")
-            .field("files", &self.files)
+            .field("files", &self.places)
             .finish_non_exhaustive()
     }
 }
@@ -68,6 +77,7 @@ impl Milieu {
             locations: None,
             places: None,
             command: None,
+            is_open: false,
         }
     }
 
@@ -91,12 +101,13 @@ impl Milieu {
         &self,
         options: ContextOptions,
     ) -> Result<Context<E, P>, Error> {
+        self.adopt::<E>()?;
         let cx = self.coordinator.context_with(options)?;
-        let complete = || self.complete.lock().unwrap_or_else(PoisonError::into_inner);
+        let complete = || lock(&self.complete);
         if !complete().contains(&TypeId::of::<E>()) {
             let file = self
-                .files
-                .first()
+                .files_of(Namespace::User)
+                .next()
                 .map(|file| file.path.display().to_string());
             let missing = missing::<E>(&self.coordinator, file.as_deref());
             if !missing.is_empty() {
@@ -107,10 +118,194 @@ impl Milieu {
         Ok(cx)
     }
 
+    /// What files say under names that are others today, and keys that are no
+    /// more: to be shown to those who wrote them, for example with
+    /// [`diagnostics`](Notice::diagnostics). Environments know old names, so
+    /// there are none before the first context.
+    pub fn notices(&self) -> Vec<Notice> {
+        lock(&self.known.told).notices.clone()
+    }
+
+    /// Learns what an environment says of old names and of secrets, and gives
+    /// its keys their values from names of before.
+    fn adopt<E: Environment>(&self) -> Result<(), Error> {
+        if !self.known.learn::<E>()? {
+            return Ok(());
+        }
+        let keys = self.read(self.places.clone())?.into_keys();
+        for namespace in [Namespace::User, Namespace::System] {
+            let taken = self
+                .known
+                .take_over(&self.coordinator, namespace, keys.clone());
+            taken.map_err(OpenError::Invalid)?;
+        }
+        Ok(())
+    }
+
+    /// All files as they are now, read as the environments want it.
+    pub(crate) fn store(&self) -> Result<Store, Error> {
+        Ok(self.prepared(self.read(self.places.clone())?))
+    }
+
+    /// The user's files alone.
+    pub(crate) fn store_of_user(&self) -> Result<Store, Error> {
+        let places = self.files_of(Namespace::User).cloned().collect();
+        Ok(self.prepared(self.read(places)?))
+    }
+
+    /// Reads files; an error shows no line that may hold a secret.
+    fn read(&self, places: Vec<Place>) -> Result<Store, StoreError> {
+        Store::read(places).map_err(|error| shown(error, self.known.is_open()))
+    }
+
+    fn prepared(&self, store: Store) -> Store {
+        let told = lock(&self.known.told);
+        store
+            .signed(self.author.clone(), SystemTime::now)
+            .knowing(told.migration.clone(), told.secrets.clone())
+    }
+
+    fn files_of(&self, namespace: Namespace) -> impl Iterator<Item = &Place> {
+        let of = move |place: &&Place| place.namespace == namespace;
+        self.places.iter().filter(of)
+    }
+
+    /// The application's name, as it was opened.
+    #[must_use]
+    pub fn app(&self) -> &str {
+        &self.app
+    }
+
     /// What all contexts share: actions, and the lock of the key set.
     #[must_use]
     pub fn coordinator(&self) -> &Coordinator {
         &self.coordinator
+    }
+}
+
+/// What is known of files and of the keys in them.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The user's keys as this program has read or written them last.
+    pub user: Mutex<KeySet>,
+    /// What the environments say of old names and of secrets.
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    environments: HashSet<TypeId>,
+    values: Vec<&'static Descriptor>,
+    /// Keys that are no more, and why.
+    removed: Vec<(String, &'static str)>,
+    migration: Migration,
+    secrets: Secrets,
+    notices: Vec<Notice>,
+}
+
+impl Known {
+    /// Learns what an environment says; whether that is something new.
+    fn learn<E: Environment>(&self) -> Result<bool, DeclarationError> {
+        let says = |value: &&Descriptor| {
+            let words = ["was/", "removed", "deprecated", "secret"];
+            let mut metadata = value.metadata.iter();
+            metadata.any(|(key, _)| words.iter().any(|word| key.starts_with(word)))
+        };
+        let mut told = lock(&self.told);
+        if !told.environments.insert(TypeId::of::<E>()) {
+            return Ok(false);
+        }
+        let removed = E::removed();
+        if removed.is_empty() && !E::VALUES.iter().any(|v| says(&v)) {
+            return Ok(false);
+        }
+        told.values.extend(E::VALUES);
+        told.removed.extend(removed);
+        let told = &mut *told;
+        let values = || told.values.iter().map(|v| (v.pattern, v.metadata));
+        let removed = told.removed.iter();
+        let removed: Vec<_> = removed
+            .map(|(name, why)| (&**name, [("removed", *why)]))
+            .collect();
+        let removed = removed.iter().map(|(name, says)| (*name, &says[..]));
+        told.migration = Migration::new(values().chain(removed))?;
+        told.secrets = Secrets::new(values());
+        Ok(!told.migration.is_empty())
+    }
+
+    /// Whether it is known that no value is a secret.
+    fn is_open(&self) -> bool {
+        let told = lock(&self.told);
+        !told.environments.is_empty() && told.secrets.is_empty()
+    }
+
+    /// What happened to a file, without lines that may hold a secret.
+    pub fn shown(&self, news: FileNews) -> FileNews {
+        match news {
+            FileNews::Invalid { path, error } => {
+                let error = match &*error {
+                    // An environment may have come after the watch.
+                    StoreError::Text {
+                        source,
+                        diagnostics,
+                    } => {
+                        let (source, diagnostics) = (source.clone(), diagnostics.clone());
+                        let text = StoreError::Text {
+                            source,
+                            diagnostics,
+                        };
+                        shown(text, self.is_open()).into()
+                    }
+                    _ => error,
+                };
+                FileNews::Invalid { path, error }
+            }
+            news => news,
+        }
+    }
+
+    /// What this program knows of a namespace: of the user's keys what it has
+    /// read or written, of others what was read just now.
+    pub fn read(&self, namespace: Namespace, keys: &KeySet) -> KeySet {
+        match namespace {
+            Namespace::User => lock(&self.user).clone(),
+            _ => keys.clone(),
+        }
+    }
+
+    /// Publishes what the files say of a namespace.
+    pub fn take_over(
+        &self,
+        coordinator: &Coordinator,
+        namespace: Namespace,
+        keys: KeySet,
+    ) -> Result<Vec<Difference>, Vec<Invalid>> {
+        let (keys, notices) = lock(&self.told).migration.apply(keys);
+        let mut known = lock(&self.user);
+        let differences = coordinator.replace(namespace, &known, &keys)?;
+        if namespace == Namespace::User {
+            *known = of_user(keys);
+        }
+        lock(&self.told).notices = notices;
+        Ok(differences)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The keys of the user among these.
+fn of_user(mut keys: KeySet) -> KeySet {
+    keys.retain(|key| key.namespace() == Namespace::User);
+    keys
+}
+
+/// An error as it may be shown: with lines of a file only where there are no secrets.
+fn shown(error: StoreError, is_open: bool) -> StoreError {
+    match is_open {
+        true => error,
+        false => error.without_lines(),
     }
 }
 
@@ -123,6 +318,8 @@ pub struct Builder {
     locations: Option<Locations>,
     places: Option<Vec<Place>>,
     command: Option<Parse>,
+    /// Whether it is known that there are no secrets.
+    is_open: bool,
 }
 
 impl Builder {
@@ -153,6 +350,10 @@ impl Builder {
         arguments: Vec<OsString>,
         variable: impl Fn(&str) -> Option<OsString> + 'static,
     ) -> Self {
+        let metadata = E::VALUES
+            .iter()
+            .map(|value| (value.pattern, value.metadata));
+        self.is_open = Secrets::new(metadata).is_empty();
         self.command = Some(Box::new(move || {
             let options = options_of::<E>(program)?;
             Ok(options.parse(arguments, variable)?)
@@ -172,25 +373,31 @@ impl Builder {
             Some(Parsed::Help(text) | Parsed::Version(text)) => return Ok(Start::Say(text)),
         };
         let store = match self.places {
-            Some(places) => Store::read(places)?,
+            Some(places) => Store::read(places),
             None => {
                 let locations = self
                     .locations
                     .unwrap_or_else(|| Locations::from_environment(|name| std::env::var_os(name)));
-                Store::open(&self.app, &locations)?
+                Store::open(&self.app, &locations)
             }
         };
-        let of_user = |place: &&Place| place.namespace == Namespace::User;
-        let files = store.places().filter(of_user).cloned().collect();
+        let store = store.map_err(|error| shown(error, self.is_open))?;
+        let places = store.places().cloned().collect();
         let mut keys = store.into_keys();
         keys.merge(given);
         let coordinator = Coordinator::with_keys(&keys);
-        keys.retain(|key| key.namespace() == Namespace::User);
         Ok(Start::Run(Box::new(Milieu {
             coordinator,
-            files,
-            known: Mutex::new(keys),
+            app: self.app,
+            places,
+            known: Arc::new(Known {
+                user: Mutex::new(of_user(keys)),
+                told: Mutex::default(),
+            }),
+            author: Author::of_this_process(),
             complete: Mutex::default(),
+            #[cfg(feature = "stream")]
+            kept: crate::streams::Kept::default(),
         })))
     }
 }

@@ -12,9 +12,9 @@ use std::{
     sync::{MutexGuard, PoisonError, TryLockError},
 };
 
-use milieu_context::Held;
+use milieu_context::{Coordinator, Held, KeyError};
 use milieu_keys::{Key, KeySet, Name, Namespace};
-use milieu_store::{Change, Conflict, Store, StoreError, Strategy};
+use milieu_store::{Change, Conflict, Resolution, Resolve, StoreError, Strategy};
 
 use crate::{Error, Milieu};
 
@@ -55,63 +55,86 @@ impl Milieu {
     }
 
     /// As [`persist_below`](Milieu::persist_below), with the decision where
-    /// another process has changed the same key. With [`Strategy::Theirs`] the
-    /// other's value becomes this program's too: contexts see it at their next
-    /// synchronization.
+    /// another process has changed the same key: a
+    /// [`Strategy`](milieu_store::Strategy), or a function, which is called
+    /// while nothing is locked. Where it decides for another value than this
+    /// program's, that becomes this program's too: contexts see it at their
+    /// next synchronization.
     ///
     /// # Errors
     ///
-    /// As [`persist_below`](Milieu::persist_below); and where a value of the
-    /// other process breaks the rules of its key, which is then still ours.
-    pub fn persist_with(&self, branches: &[&str], strategy: Strategy) -> Result<Persisted, Error> {
+    /// As [`persist_below`](Milieu::persist_below); where the function decides
+    /// for a value that breaks the rules of its key: the file is then as it
+    /// was; and where a value of the other process breaks them, which is then
+    /// still ours.
+    pub fn persist_with(
+        &self,
+        branches: &[&str],
+        mut resolve: impl Resolve,
+    ) -> Result<Persisted, Error> {
         let branches: Vec<Name> = branches
             .iter()
             .map(|branch| Name::parse(branch))
             .collect::<Result<_, _>>()?;
         let (mut known, held) = self.hold();
-        let mut changes = changes(&held, &known, &branches)?;
+        let changes = changes(&held, &known, &branches)?;
         drop(held);
         if changes.is_empty() {
             return Ok(Persisted::default());
         }
-        let mut store = Store::read(self.files.clone())?;
-        let mut conflicts = conflicts(&changes, &known, store.keys());
-        match strategy {
-            Strategy::Refuse if !conflicts.is_empty() => {
-                let path = store.target(Namespace::User).unwrap_or("".as_ref());
-                return Err(Error::Store(StoreError::Conflict {
-                    path: path.to_owned(),
-                    conflicts,
-                }));
-            }
-            Strategy::Theirs => {
-                changes.retain(|change| conflicts.iter().all(|c| c.name != change.name));
-            }
-            _ => {}
-        }
-        let written = match store.commit(Namespace::User, &changes, strategy) {
-            Ok(commit) => {
-                // Those that came up between reading and locking the file.
-                conflicts.extend(commit.conflicts);
-                Ok(())
-            }
-            Err(error @ StoreError::Unsettled { .. }) => Err(error),
-            Err(error) => return Err(error.into()),
+        let mut store = self.store_of_user()?;
+        let mut wrong = None;
+        let resolve = |conflict: &Conflict| {
+            let decision = decide(&mut resolve, conflict, self.coordinator());
+            decision.unwrap_or_else(|error| {
+                wrong.get_or_insert(error);
+                Resolution::Refuse
+            })
         };
-        if strategy == Strategy::Theirs {
-            changes.retain(|change| conflicts.iter().all(|c| c.name != change.name));
-        }
+        let commit = match store.commit_since(&known, Namespace::User, &changes, resolve) {
+            Ok(commit) => Ok(commit),
+            Err(error @ StoreError::Unsettled { .. }) => Err(error),
+            Err(error) => return Err(wrong.map_or(error.into(), Error::from)),
+        };
+        let before = known.clone();
+        let mut names = Vec::new();
+        let mut refused = None;
         for change in &changes {
-            take_over(&mut known, store.keys(), &change.name);
+            let name = change.name.as_str();
+            let now = store.keys().get(Namespace::User, name);
+            let is_ours = now.map(Key::value) == change.value.as_deref();
+            let taken = match is_ours {
+                true => Ok(()),
+                false => self.yield_to(name, now),
+            };
+            if is_ours {
+                names.push(name.to_owned());
+            }
+            match taken {
+                Ok(()) => take_over(&mut known, store.keys(), &change.name),
+                Err(error) => refused = refused.or(Some(error)),
+            }
         }
-        written?;
-        if strategy == Strategy::Theirs {
-            self.yield_to(&conflicts, &mut known, store.keys())?;
+        // What is in the file is the file's from now on: whoever changes it there
+        // means this program as well. It has the rules' consent already.
+        let settled = self.coordinator().replace(Namespace::User, &before, &known);
+        debug_assert!(settled.is_ok() || refused.is_some(), "{settled:?}");
+        let conflicts = commit?.conflicts;
+        match refused {
+            Some(error) => Err(error.into()),
+            None => Ok(Persisted { names, conflicts }),
         }
-        Ok(Persisted {
-            names: changes.iter().map(|c| c.name.as_str().to_owned()).collect(),
-            conflicts,
-        })
+    }
+
+    /// Gives up this program's value for that of another process.
+    fn yield_to(&self, name: &str, theirs: Option<&Key>) -> Result<(), KeyError> {
+        match theirs {
+            Some(key) => {
+                let origin = Some(key.origin().clone());
+                self.coordinator().assign(name, key.value(), origin)
+            }
+            None => self.coordinator().remove(name),
+        }
     }
 
     /// The user's keys as known, and the key set held still. Whoever writes
@@ -120,39 +143,36 @@ impl Milieu {
     fn hold(&self) -> (MutexGuard<'_, KeySet>, Held) {
         loop {
             let held = self.coordinator().require_lock();
-            match self.known.try_lock() {
+            match self.known.user.try_lock() {
                 Ok(known) => return (known, held),
                 Err(TryLockError::Poisoned(poisoned)) => return (poisoned.into_inner(), held),
                 Err(TryLockError::WouldBlock) => drop(held),
             }
-            drop(self.known.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(
+                self.known
+                    .user
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
         }
     }
+}
 
-    /// Gives up this program's values for those of another process.
-    fn yield_to(
-        &self,
-        conflicts: &[Conflict],
-        known: &mut KeySet,
-        theirs: &KeySet,
-    ) -> Result<(), Error> {
-        let mut refused = None;
-        for conflict in conflicts {
-            let name = conflict.name.as_str();
-            let taken = match theirs.get(Namespace::User, name) {
-                Some(key) => {
-                    let origin = Some(key.origin().clone());
-                    self.coordinator().assign(name, key.value(), origin)
-                }
-                None => self.coordinator().remove(name),
-            };
-            match taken {
-                Ok(()) => take_over(known, theirs, &conflict.name),
-                Err(error) => refused = refused.or(Some(error)),
-            }
+/// The decision about a conflict, unless it is for a value that breaks the rules.
+fn decide(
+    resolve: &mut impl Resolve,
+    conflict: &Conflict,
+    coordinator: &Coordinator,
+) -> Result<Resolution, KeyError> {
+    let resolution = resolve.resolve(conflict);
+    match &resolution {
+        // What stands there already is not written.
+        Resolution::Value(value) if *value != conflict.theirs => {
+            coordinator.check(conflict.name.as_str(), value.as_deref())?;
         }
-        refused.map_or(Ok(()), |error| Err(error.into()))
+        _ => {}
     }
+    Ok(resolution)
 }
 
 /// What the program has assigned and removed since it has read and written.
@@ -161,37 +181,20 @@ fn changes(held: &Held, known: &KeySet, branches: &[Name]) -> Result<Vec<Change>
         let mut branches = branches.iter();
         branches.any(|branch| name.is_below_or_same(branch.as_str()))
     };
-    let entries = held.entries();
+    let ours = held.in_namespace(Namespace::User);
     let mut changes = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.origin.is_none()) {
+    for entry in ours.iter().filter(|entry| entry.origin.is_none()) {
         if value_of(known, entry.name) != Some(entry.text) {
             changes.push(Change::set(Name::parse(entry.name)?, entry.text));
         }
     }
-    let there: HashSet<&str> = entries.iter().map(|entry| entry.name).collect();
+    // A name alone says nothing: another namespace may have surfaced.
+    let there: HashSet<&str> = ours.iter().map(|entry| entry.name).collect();
     for key in known.iter().filter(|key| !there.contains(key.name())) {
         changes.push(Change::remove(Name::parse(key.name())?));
     }
     changes.retain(|change| chosen(&change.name));
     Ok(changes)
-}
-
-/// The changes of keys that another process has changed as well, and differently.
-fn conflicts(changes: &[Change], known: &KeySet, theirs: &KeySet) -> Vec<Conflict> {
-    let mut conflicts = Vec::new();
-    for change in changes {
-        let name = change.name.as_str();
-        let (base, theirs) = (value_of(known, name), value_of(theirs, name));
-        if theirs != base && theirs != change.value.as_deref() {
-            conflicts.push(Conflict {
-                name: change.name.clone(),
-                base: base.map(str::to_owned),
-                ours: change.value.clone(),
-                theirs: theirs.map(str::to_owned),
-            });
-        }
-    }
-    conflicts
 }
 
 fn value_of<'k>(keys: &'k KeySet, name: &str) -> Option<&'k str> {

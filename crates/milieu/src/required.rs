@@ -52,7 +52,12 @@ pub(crate) fn missing<E: Environment>(
     }
     let held = coordinator.require_lock();
     let entries = held.entries();
-    required.retain(|(_, pattern)| !entries.iter().any(|entry| pattern.matches(entry.name)));
+    let gives = |name: &str, pattern: &Pattern| {
+        // An array is given by its first element.
+        let array = name.strip_suffix('0').filter(|name| name.ends_with("/#"));
+        pattern.matches(array.unwrap_or(name))
+    };
+    required.retain(|(_, pattern)| !entries.iter().any(|entry| gives(entry.name, pattern)));
     let named = |(value, _): &(&milieu_context::Descriptor, _)| Missing {
         pattern: value.pattern.into(),
         remedies: remedies(value, file),

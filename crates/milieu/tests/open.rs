@@ -4,7 +4,7 @@ mod support;
 
 use std::ffi::OsString;
 
-use milieu::{Environment, Error, Milieu, Start, Text, keys::options::Program};
+use milieu::{Array, Environment, Error, Milieu, Start, Text, keys::options::Program};
 use support::Machine;
 
 milieu::layer! { struct Session(String) = "session"; }
@@ -75,6 +75,19 @@ fn what_the_program_assigns_comes_from_nobody_else() {
     assert!(!cx.is_default::<at::times>());
     cx.unset::<at::times>();
     assert!(cx.is_default::<at::times>());
+}
+
+#[test]
+fn a_wrong_value_is_reported_also_where_an_option_hides_it() {
+    let machine = Machine::new()
+        .user("/sw/hello/times = 99\n")
+        .system("# ours\n/sw/hello/times = often\n");
+    let milieu = machine.open_with::<Settings>(&["--times=2"], &[]).unwrap();
+    let error = milieu.context::<Settings>().unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 2, "{error}");
+    assert!(lines[0].contains("home/hello/hello.ini:1: /sw/hello/times: `99`"));
+    assert!(lines[1].contains("xdg/hello/hello.ini:2: /sw/hello/times: `often`"));
 }
 
 #[test]
@@ -208,6 +221,45 @@ mod server {
         #[key("/server/%zone%/name", require)]
         pub name: Text,
     }
+}
+
+#[test]
+fn a_required_array_has_an_element() {
+    #[derive(Environment, Debug)]
+    #[environment(root = "/sw/hello", at = of_required)]
+    struct Required {
+        #[key("%session%/hosts/#", require, env = ["HOSTS"], array/min = 2)]
+        hosts: Array<Text>,
+    }
+    let machine = Machine::new();
+    let error = machine
+        .open()
+        .context::<Required>()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("/sw/hello/%session%/hosts/#: nobody gives it a value"),
+        "{error}"
+    );
+    let milieu = machine
+        .open_with::<Required>(&[], &[("HOSTS", "a:b")])
+        .unwrap();
+    let cx = milieu.context::<Required>().unwrap();
+    assert_eq!(cx.hosts, ["a", "b"]);
+    assert_eq!(
+        cx.origin::<of_required::hosts>().unwrap().to_string(),
+        "variable HOSTS"
+    );
+    let machine = machine.user("/sw/hello/anna/hosts/#0 = c\n");
+    let error = machine
+        .open()
+        .context::<Required>()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("hello.ini:1: /sw/hello/anna/hosts/#: `1` is too small"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -5,9 +5,9 @@ mod support;
 use std::{os::unix::fs::PermissionsExt, thread};
 
 use milieu::{
-    Environment, Error, Milieu, Text,
+    Array, Environment, Error, Milieu, Text,
     keys::{Name, Namespace},
-    store::{Change, StoreError, Strategy},
+    store::{Change, Conflict, Resolution, StoreError, Strategy},
 };
 use support::Machine;
 
@@ -108,6 +108,47 @@ fn removed_keys_vanish_and_their_neighbours_stay() {
 }
 
 #[test]
+fn what_a_removal_uncovers_is_in_force_and_not_written() {
+    let machine = Machine::new()
+        .user("[/sw/hello]\ntimes = 2\n# kept\n%/language = fr\n")
+        .system("[/sw/hello]\ntimes = 7\n%/language = it\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    cx.unset::<at::times>();
+    assert_eq!(cx.times, 7);
+    let origin = cx.origin::<at::times>().unwrap().to_string();
+    assert!(
+        origin.contains("xdg") && origin.ends_with("hello.ini:2"),
+        "{origin}"
+    );
+    assert_eq!(names(&milieu), ["/sw/hello/times"]);
+    assert_eq!(machine.text(), "[/sw/hello]\n# kept\n%/language = fr\n");
+    // An assignment that is taken back takes the user's key along.
+    cx.set::<at::language>("es").unwrap();
+    cx.unset::<at::language>();
+    assert_eq!(cx.language, "it");
+    assert_eq!(names(&milieu), ["/sw/hello/%/language"]);
+    assert!(!machine.text().contains("language"), "{}", machine.text());
+    assert!(names(&milieu).is_empty());
+    let again = machine.open().context::<Settings>().unwrap();
+    assert_eq!((again.times, again.language.as_str()), (7, "it"));
+}
+
+#[test]
+fn below_an_option_the_users_key_is_removed_all_the_same() {
+    let machine = Machine::new().user("/sw/hello/%/language = fr\n");
+    let milieu = machine
+        .open_with::<Settings>(&["--language=de"], &[])
+        .unwrap();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    assert!(names(&milieu).is_empty());
+    cx.unset::<at::language>();
+    assert_eq!(cx.language, "de");
+    assert_eq!(names(&milieu), ["/sw/hello/%/language"]);
+    assert!(!machine.text().contains("language"));
+}
+
+#[test]
 fn switching_away_and_back_writes_nothing() {
     let machine = Machine::new();
     let milieu = machine.open();
@@ -150,6 +191,11 @@ fn what_an_option_gives_is_not_the_users_to_keep() {
     // Assigned, it is.
     cx.set::<at::language>("it").unwrap();
     assert_eq!(names(&milieu), ["/sw/hello/%/language"]);
+    // And removed again, the option is in force as before.
+    cx.unset::<at::language>();
+    assert_eq!(cx.language, "de");
+    assert_eq!(names(&milieu), ["/sw/hello/%/language"]);
+    assert!(!machine.text().contains("language"));
 }
 
 #[test]
@@ -248,6 +294,45 @@ fn a_conflict_with_another_process_is_reported_and_nothing_is_lost() {
     elsewhere(&machine, "/sw/hello/times", Some("5"));
     milieu.persist().unwrap();
     assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn a_function_decides_a_conflict_for_a_value_of_its_own() {
+    let (machine, milieu, mut cx) = conflict();
+    let mean = |conflict: &Conflict| {
+        let number = |value: &Option<String>| value.as_ref().unwrap().parse::<i32>().unwrap();
+        let mean = (number(&conflict.ours) + number(&conflict.theirs)) / 2;
+        Resolution::Value(Some(mean.to_string()))
+    };
+    let persisted = milieu.persist_with(&["/"], mean).unwrap();
+    assert_eq!(persisted.names, ["/algorithm/%/accuracy"]);
+    assert_eq!(persisted.conflicts.len(), 1);
+    let store = machine.store();
+    assert_eq!(store.keys().lookup("/sw/hello/times").unwrap().value(), "6");
+    cx.sync();
+    assert_eq!(cx.times, 6, "what the file says is in force here as well");
+    assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn a_function_cannot_decide_for_what_the_rules_refuse() {
+    let (machine, milieu, mut cx) = conflict();
+    let before = machine.text();
+    let eleven = |_: &Conflict| Resolution::Value(Some("11".into()));
+    let error = milieu.persist_with(&["/"], eleven).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, Error::Key(_)), "{text}");
+    for part in ["/sw/hello/times", "11", "range=1-10"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(machine.text(), before);
+    cx.sync();
+    assert_eq!((cx.times, cx.accuracy), (5, 4));
+    // Nothing was taken over: the conflict is still there.
+    assert!(milieu.persist().is_err());
+    let ten = |_: &Conflict| Resolution::Value(Some("10".into()));
+    milieu.persist_with(&["/"], ten).unwrap();
+    assert!(machine.text().contains("times = 10"));
 }
 
 #[test]
@@ -368,4 +453,76 @@ fn threads_persist_with_and_without_the_lock_at_once() {
         let name = format!("/sw/hello/session-{worker}/language");
         assert_eq!(store.keys().lookup(&name).unwrap().value(), "l7");
     }
+}
+
+#[derive(Environment)]
+#[environment(root = "/sw/hello", at = of_lists)]
+struct Lists {
+    #[key("%session%/hosts/#", opt/long = "host", array/max = 20)]
+    hosts: Array<Text>,
+    #[key("ports/#", range = "1-9000", fallback = ["/sw/ports/#"])]
+    ports: Array<u16>,
+}
+
+#[test]
+fn arrays_are_written_element_by_element_and_read_again() {
+    let text = "[/sw/hello/ports]\n# the first\n\\#0 = 80\n# the second\n\\#1 = 81\n\\#2 = 82\n";
+    let machine = Machine::new().user(text);
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Lists>().unwrap();
+    assert_eq!(cx.ports, [80, 81, 82]);
+    cx.set::<of_lists::ports>(&[80, 443]).unwrap();
+    // What is the same is not written again.
+    assert_eq!(names(&milieu), ["/sw/hello/ports/#1", "/sw/hello/ports/#2"]);
+    let expected = "[/sw/hello/ports]\n# the first\n\\#0 = 80\n# the second\n\\#1 = 443\n";
+    assert_eq!(machine.text(), expected);
+    let texts: Vec<String> = (0..12).map(|index| format!("host {index}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    cx.with(Session("anna".into()), |cx| {
+        cx.set::<of_lists::hosts>(&texts).unwrap();
+    });
+    assert_eq!(names(&milieu).len(), 12);
+    cx.set::<of_lists::ports>(&[]).unwrap();
+    assert_eq!(
+        names(&milieu),
+        [
+            "/sw/hello/ports/#",
+            "/sw/hello/ports/#0",
+            "/sw/hello/ports/#1"
+        ]
+    );
+    let mut again = machine.open().context::<Lists>().unwrap();
+    assert!(again.ports.is_empty() && again.hosts.is_empty());
+    again.with(Session("anna".into()), |cx| assert_eq!(cx.hosts, texts[..]));
+    cx.unset::<of_lists::ports>();
+    assert_eq!(names(&milieu), ["/sw/hello/ports/#"]);
+    cx.forget(Session("anna".into()));
+    assert_eq!(names(&milieu).len(), 12);
+    assert!(!machine.text().contains("host"), "{}", machine.text());
+}
+
+#[test]
+fn an_array_of_the_system_is_not_the_users_to_keep() {
+    let system = "[/sw/hello/ports]\n\\#0 = 1\n\\#1 = 2\n[/sw/ports]\n\\#0 = 9\n";
+    let machine = Machine::new().system(system);
+    let milieu = machine
+        .open_with::<Lists>(&["--host=a", "--host=b"], &[])
+        .unwrap();
+    let mut cx = milieu.context::<Lists>().unwrap();
+    assert_eq!(
+        (&cx.hosts[1], &cx.ports[..]),
+        (&Text::from("b"), &[1, 2][..])
+    );
+    cx.set::<of_lists::ports>(&[3]).unwrap();
+    assert_eq!(cx.ports, [3]);
+    cx.unset::<of_lists::ports>();
+    assert_eq!(cx.ports, [1, 2]);
+    assert!(names(&milieu).is_empty());
+    // Whoever changes one element takes over all of them.
+    let coordinator = milieu.coordinator();
+    coordinator.assign("/sw/hello/ports/#1", "5", None).unwrap();
+    cx.sync();
+    assert_eq!(cx.ports, [1, 5]);
+    assert_eq!(names(&milieu), ["/sw/hello/ports/#0", "/sw/hello/ports/#1"]);
+    assert_eq!(machine.open().context::<Lists>().unwrap().ports, [1, 5]);
 }

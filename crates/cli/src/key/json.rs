@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use milieu_keys::{Key, SourceOf};
+use milieu_keys::SourceOf;
+use milieu_store::Author;
 
 /// An object that is written member by member.
 pub(super) struct Object(String);
@@ -10,15 +11,6 @@ pub(super) struct Object(String);
 impl Object {
     pub(super) fn new() -> Object {
         Object("{".to_owned())
-    }
-
-    /// The name, value, namespace and origin of a key.
-    pub(super) fn of(key: &Key) -> Object {
-        Object::new()
-            .text("name", key.name())
-            .text("value", key.value())
-            .text("namespace", key.namespace().as_str())
-            .origin(&key.origin().source, key.origin().line)
     }
 
     pub(super) fn text(mut self, member: &str, text: &str) -> Object {
@@ -36,6 +28,39 @@ impl Object {
         self
     }
 
+    pub(super) fn number(mut self, member: &str, number: Option<u64>) -> Object {
+        self.member(member);
+        match number {
+            Some(number) => write!(self.0, "{number}").expect("memory"),
+            None => self.0.push_str("null"),
+        }
+        self
+    }
+
+    /// A member that is there only where it is true.
+    pub(super) fn flag(mut self, member: &str, is_true: bool) -> Object {
+        if is_true {
+            self.member(member);
+            self.0.push_str("true");
+        }
+        self
+    }
+
+    /// An object of texts.
+    pub(super) fn texts<'t>(
+        mut self,
+        member: &str,
+        texts: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Object {
+        self.member(member);
+        let inner = texts
+            .into_iter()
+            .fold(Object::new(), |inner, (name, text)| inner.text(name, text));
+        self.0.push_str(&inner.0);
+        self.0.push('}');
+        self
+    }
+
     /// Where a value came from: `file` and `line`, or `null` for what it is not.
     pub(super) fn origin(mut self, source: &SourceOf, line: u32) -> Object {
         let file = match source {
@@ -43,12 +68,16 @@ impl Object {
             _ => None,
         };
         self = self.optional("file", file);
-        self.member("line");
-        match line {
-            0 => self.0.push_str("null"),
-            line => write!(self.0, "{line}").expect("memory"),
-        }
-        self
+        self.number("line", (line > 0).then_some(line.into()))
+    }
+
+    /// Who made a change: `user`, `program`, `process` and `host`, or `null` where
+    /// nobody knows.
+    pub(super) fn author(self, author: Option<&Author>) -> Object {
+        self.optional("user", author.map(|author| &*author.user))
+            .optional("program", author.map(|author| &*author.program))
+            .number("process", author.map(|author| author.process.into()))
+            .optional("host", author.map(|author| &*author.host))
     }
 
     /// The object as one line.
@@ -91,10 +120,15 @@ mod tests {
         let line = Object::new()
             .text("a\"b", "\\ \n\r\t\u{0}\u{1b}\u{85}é🌦")
             .optional("none", None)
+            .flag("no", false)
+            .flag("yes", true)
+            .texts("texts", [("a", "1"), ("\"", "\n")])
+            .texts("nothing", [])
             .line();
         assert_eq!(
             line,
-            "{\"a\\\"b\":\"\\\\ \\n\\r\\t\\u0000\\u001b\\u0085é🌦\",\"none\":null}\n"
+            "{\"a\\\"b\":\"\\\\ \\n\\r\\t\\u0000\\u001b\\u0085é🌦\",\"none\":null,\"yes\":true,\
+             \"texts\":{\"a\":\"1\",\"\\\"\":\"\\n\"},\"nothing\":{}}\n"
         );
     }
 }

@@ -1,13 +1,12 @@
 //! What else might have been meant by a name that is not there.
 
-use milieu_diagnostics::{Diagnostic, Source};
+use milieu_diagnostics::Diagnostic;
 use milieu_keys::{Name, Namespace};
-use milieu_store::{Store, ini};
+use milieu_store::{Schema, Store, ini};
 
-use super::{Failure, NOT_FOUND, show};
-
-/// The most names that are suggested.
-const NAMES_MAX: usize = 3;
+use super::failure::{Failure, NOT_FOUND};
+use super::show;
+use crate::nearest::nearest;
 
 /// The answer to a name that no key has: where it was looked for, and what was perhaps meant.
 pub(super) fn not_found(name: &Name, store: &Store) -> Failure {
@@ -22,6 +21,15 @@ pub(super) fn not_found(name: &Name, store: &Store) -> Failure {
     }
     if store.places().all(|place| !place.path.exists()) {
         diagnostic = diagnostic.help("none of the files exists: is this the right application?");
+    }
+    if let Some(old_names) = store.schema().map(Schema::old_names) {
+        for today in old_names.names(name.as_str()) {
+            let today = ini::encode_name(today.as_str()).into_owned();
+            diagnostic = diagnostic.help(format!("it is called `{today}` today"));
+        }
+        if let Some(reason) = old_names.removed(name.as_str()) {
+            diagnostic = diagnostic.note(format!("there is no such key any more: {reason}"));
+        }
     }
     let below = store
         .keys()
@@ -44,11 +52,7 @@ pub(super) fn not_found(name: &Name, store: &Store) -> Failure {
     ) {
         diagnostic = diagnostic.help(format!("did you mean `{}`?", ini::encode_name(nearest)));
     }
-    Failure::Reported {
-        source: Source::new(first, ""),
-        diagnostics: vec![diagnostic],
-        code: NOT_FOUND,
-    }
+    Failure::new(first, diagnostic, NOT_FOUND)
 }
 
 /// The answer to a name that no key of one namespace has, though another namespace may.
@@ -62,48 +66,5 @@ pub(super) fn not_found_in(namespace: Namespace, name: &Name, store: &Store) -> 
         Namespace::Default => diagnostic.help("its value is the default of the specification"),
         other => diagnostic.help(format!("the {other} has it: use `--{other}`")),
     };
-    Failure::Reported {
-        source: Source::new(show::origin(key), ""),
-        diagnostics: vec![diagnostic],
-        code: NOT_FOUND,
-    }
-}
-
-/// The names that differ from this one by a slip or two, the nearest first.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let slips_max = 1 + name.chars().count() / 8;
-    let mut near: Vec<(usize, &str)> = names
-        .filter(|other| *other != name && other.len().abs_diff(name.len()) <= 4 * slips_max)
-        .map(|other| (strsim::damerau_levenshtein(name, other), other))
-        .filter(|&(slips, _)| slips <= slips_max)
-        .collect();
-    near.sort();
-    near.truncate(NAMES_MAX);
-    near.into_iter().map(|(_, other)| other).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slips_are_recognized_and_other_names_are_not() {
-        let names = [
-            "/sw/pi/anna/language",
-            "/sw/pi/hanna/language",
-            "/sw/pi/anna/volume",
-            "/a",
-        ];
-        let of = |name| nearest(name, names.into_iter());
-        assert_eq!(
-            of("/sw/pi/ana/language"),
-            ["/sw/pi/anna/language", "/sw/pi/hanna/language"]
-        );
-        assert_eq!(
-            of("/sw/pi/anna/langauge"),
-            ["/sw/pi/anna/language", "/sw/pi/hanna/language"]
-        );
-        assert_eq!(of("/b"), ["/a"]);
-        assert_eq!(of("/hw/gpio"), Vec::<&str>::new());
-    }
+    Failure::new(show::origin(key), diagnostic, NOT_FOUND)
 }

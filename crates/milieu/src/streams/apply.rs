@@ -1,0 +1,153 @@
+//! Files of subscriptions: what they publish, and how they act on the context.
+
+use milieu_diagnostics::{Diagnostic, Source};
+use milieu_expressions::{Compiled, Expression};
+use milieu_stream::language::Language;
+use milieu_stream::{Binding, Bound, Named, Parameter, Subscription, Target};
+use milieu_transfer::{Event, Row, Selection, Value};
+
+use super::act::{Acting, Lasting, Switch};
+use super::shown;
+use crate::{Error, Milieu};
+
+/// What a file of subscriptions has brought about, until this is dropped.
+#[must_use = "what the file says no longer holds when this is dropped"]
+pub struct Applied {
+    /// Flows under names.
+    pub published: Vec<Named>,
+    /// Names that stand for what flows say.
+    pub bound: Vec<Bound>,
+    /// Flows that act on the context.
+    pub acting: Vec<Acting>,
+    /// Who wants events, for the program to do with what it likes.
+    pub subscriptions: Vec<Subscription>,
+}
+
+impl Milieu {
+    /// Brings about what a file of subscriptions says, in any of the languages:
+    /// flows are published under names, switch layers and assign contextual
+    /// values.
+    ///
+    /// # Errors
+    /// If something in it is wrong; nothing of it then holds.
+    pub fn apply(&self, source: &Source, language: Language) -> Result<Applied, Error> {
+        let document = language.parse(source, self.streams().catalogue());
+        let document = document.map_err(|wrong| shown(source, &wrong))?;
+        let published = document
+            .publications
+            .into_iter()
+            .map(|publication| self.stream_of(publication.flow)?.publish(&publication.name));
+        let published = published.collect::<Result<Vec<_>, Error>>()?;
+        let (mut bound, mut acting) = (Vec::new(), Vec::new());
+        for Binding { flow, target } in document.bindings {
+            match target {
+                Target::Name { name } => bound.push(self.stream_of(flow)?.bind(&name)?),
+                target => acting.push(self.act(Binding { flow, target }, source)?),
+            }
+        }
+        Ok(Applied {
+            published,
+            bound,
+            acting,
+            subscriptions: document.subscriptions,
+        })
+    }
+
+    fn act(&self, binding: Binding, source: &Source) -> Result<Acting, Error> {
+        let stream = self.stream_of(binding.flow)?;
+        match binding.target {
+            Target::Layer {
+                layer,
+                value,
+                condition,
+                duration,
+            } => {
+                let mut asked = Asked::new(source, condition.as_ref().into_iter().chain(&value))?;
+                let (has_condition, has_value) = (condition.is_some(), value.is_some());
+                let is_blind = has_condition && !asked.looks_at_failure();
+                let switch = Switch::new(self.coordinator(), &layer)?;
+                let lasting = duration.map(|span| Lasting { span, condition });
+                stream.switches(switch, lasting.as_ref(), move |event| {
+                    let quality = event.header().quality.as_ref();
+                    let failure = quality.and_then(|quality| quality.failure.as_ref());
+                    if let Some(why) = failure.filter(|_| is_blind) {
+                        return Err(Error::Flow(format!("the sensor has failed: {why}")));
+                    }
+                    let mut answers = asked.of(event)?.into_iter();
+                    let holds = !has_condition || answers.next() == Some(Value::Bool(true));
+                    let value = has_value.then(|| answers.next()).flatten();
+                    let value = value.map_or_else(|| "active".to_owned(), |value| text(&value));
+                    Ok(holds.then_some(value))
+                })
+            }
+            // Names act on no context; they are bound by themselves.
+            Target::Name { .. } => Err(shown(source, &[Diagnostic::error("a name is no context")])),
+            Target::Value { name, value } => {
+                let mut asked = Asked::new(source, [&value])?;
+                let answer = move |event: &Event| asked.of(event).ok()?.first().map(text);
+                stream.assigns_to(&name, answer)
+            }
+        }
+    }
+}
+
+/// Expressions that are asked of each event.
+struct Asked {
+    selection: Selection,
+    row: Row,
+    compiled: Vec<Compiled>,
+}
+
+impl Asked {
+    fn new<'p>(
+        source: &Source,
+        parameters: impl IntoIterator<Item = &'p Parameter>,
+    ) -> Result<Asked, Error> {
+        let mut asked = Asked {
+            selection: Selection::default(),
+            row: Row::default(),
+            compiled: Vec::new(),
+        };
+        for parameter in parameters {
+            let Parameter::Expression(text) = parameter else {
+                let found = Diagnostic::error("a Rust function stands where only expressions can")
+                    .help("use `Stream::activates` or `Stream::assigns` in Rust");
+                return Err(shown(source, &[found]));
+            };
+            let expression = Expression::parse(text);
+            let expression =
+                expression.map_err(|wrong| shown(&Source::new("flow", &**text), &wrong));
+            asked
+                .compiled
+                .push(expression?.compile(&mut asked.selection));
+        }
+        Ok(asked)
+    }
+
+    /// Whether one asks what is wrong with the sensor.
+    fn looks_at_failure(&self) -> bool {
+        let mut compiled = self.compiled.iter();
+        compiled.any(|compiled| compiled.expression().reads("event.failure"))
+    }
+
+    fn of(&mut self, event: &Event) -> Result<Vec<Value>, Error> {
+        event.read(&self.selection, &mut self.row);
+        let row = &self.row;
+        let answers = self.compiled.iter_mut().map(|compiled| compiled.value(row));
+        let answers: Result<Vec<Value>, _> = answers.collect();
+        answers.map_err(|fault| Error::Flow(fault.to_string()))
+    }
+}
+
+/// A value as a key has it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(value) => i32::from(*value).to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => value.to_string(),
+        Value::Double(value) => value.to_string(),
+        Value::Text(text) => text.to_string(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,134 @@
+//! Clients of the control socket that do what they should not.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use milieu::{Control, Milieu, Start};
+
+fn program(app: &str) -> (Milieu, Control) {
+    let start = Milieu::builder(app).files(Vec::new()).start().unwrap();
+    let Start::Run(milieu) = start else {
+        panic!("nobody asked for help");
+    };
+    let control = milieu.control().unwrap();
+    (*milieu, control)
+}
+
+fn connect(path: &Path) -> UnixStream {
+    let stream = UnixStream::connect(path).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    stream
+}
+
+/// What the program answers to these bytes, until it closes or one line is there.
+fn answer(path: &Path, bytes: &[u8]) -> String {
+    let mut stream = connect(path);
+    // It may close before all is written.
+    let _ = stream.write_all(bytes);
+    let mut line = String::new();
+    let _ = BufReader::new(&stream).read_line(&mut line);
+    line
+}
+
+#[test]
+fn whatever_a_client_says_it_is_told_or_left_and_others_are_served() {
+    let (milieu, control) = program("control-hostile");
+    let path = control.path();
+    let publisher = milieu.streams().publisher::<u64>("/numbers").unwrap();
+    let mut tap = BufReader::new(connect(path));
+    let ask = b"{\"ask\":\"stream.subscribe\",\"flow\":\"/numbers\"}\n";
+    tap.get_mut().write_all(ask).unwrap();
+    let mut line = String::new();
+    tap.read_line(&mut line).unwrap();
+    assert!(line.contains("\"ok\":true"), "{line}");
+
+    let deep = format!("{}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    let long = format!(
+        "{{\"ask\":\"stream.list\",\"query\":\"/{}\"}}\n",
+        "a".repeat(500_000)
+    );
+    let climbing = "{\"ask\":\"stream.publish\",\"name\":\"/a/../b\\nc\"}\n";
+    let flow = |flow: &str| format!("{{\"ask\":\"stream.subscribe\",\"flow\":{flow}}}\n");
+    let many = flow(&format!("\"/a{}\"", " | change".repeat(20_000)));
+    for (number, bytes) in [
+        "\n",
+        "nothing\n",
+        "{}\n",
+        "[]\n",
+        "\"about\"\n",
+        "{\"ask\":7}\n",
+        "{\"ask\":\"stream.remove\"}\n",
+        "{\"ask\":\"stream.list\",\"query\":\"/a/../b\"}\n",
+        "{\"ask\":\"stream.list\",\"query\":\"no name\"}\n",
+        "{\"ask\":\"stream.publish\"}\n",
+        "{\"ask\":\"stream.publish\",\"name\":[]}\n",
+        "{\"ask\":\"stream.publish\",\"name\":\"/numbers\"}\n",
+        "{\"ask\":\"stream.publish\",\"name\":\"/a\",\"mode\":\"morse\"}\n",
+        climbing,
+        &flow("7"),
+        &flow("\"\""),
+        &flow("\"/a | nothing\""),
+        &flow("\"/a | filter ((((\""),
+        &deep,
+        &long,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = answer(path, bytes.as_bytes());
+        let shown: String = bytes.chars().take(60).collect();
+        assert!(said.starts_with("{\"error\":"), "{shown}: {said}");
+        // It harms nobody else.
+        let _ = publisher.publish(number as u64);
+        line.clear();
+        tap.read_line(&mut line).unwrap();
+        assert!(line.contains(&format!("\"value\":{number}")), "{line}");
+    }
+    // It may be run or refused, but it is answered.
+    assert!(!answer(path, many.as_bytes()).is_empty());
+    // Bytes that are no text, a line without end, and clients that just go.
+    assert!(answer(path, b"\xff\xfe\x00\n").contains("error"));
+    let endless = vec![b'a'; 3 << 20];
+    assert_eq!(answer(path, &endless), "");
+    drop(connect(path));
+    let _ = connect(path).write_all(b"{\"ask\":\"stream.sub");
+    assert!(answer(path, b"{\"ask\":\"about\"}\n").contains("control-hostile"));
+}
+
+#[test]
+fn there_is_room_for_some_tools_and_again_when_they_have_gone() {
+    let (_milieu, control) = program("control-many");
+    let path = control.path();
+    let ask = b"{\"ask\":\"about\"}\n";
+    let talk = |mut stream: UnixStream| {
+        stream.write_all(ask).ok()?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line).ok()?;
+        Some((stream, line))
+    };
+    let mut connected: Vec<UnixStream> = Vec::new();
+    loop {
+        let Some((stream, line)) = talk(connect(path)) else {
+            break;
+        };
+        if line.contains("too many tools") {
+            break;
+        }
+        assert!(line.contains("control-many"), "{line}");
+        connected.push(stream);
+        assert!(connected.len() < 1000, "there is no bound");
+    }
+    let others = connected.len();
+    assert!(others > 10, "{others}");
+    drop(connected);
+    // Their threads see it soon.
+    let again = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        talk(connect(path)).is_some_and(|(_, line)| line.contains("control-many"))
+    });
+    assert!(again, "nobody is let in any more");
+}
