@@ -15,10 +15,7 @@ use crate::specifications::hardware::{Environment, at::hw::pi::gpio::tamper, lay
 /// Where the files beside `Cargo.toml` cannot be read.
 pub fn run() -> Result<String, Error> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let place = Place {
-        namespace: Namespace::System,
-        path: folder.join("hardware.ini"),
-    };
+    let place = Place::new(Namespace::System, folder.join("hardware.ini"));
     let Start::Run(milieu) = Milieu::builder("hardware").files(vec![place]).start()? else {
         unreachable!("without a command line nobody asks for help");
     };

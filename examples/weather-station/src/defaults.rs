@@ -2,13 +2,11 @@
 //! and what is true below the layer `tamper`.
 //!
 //! They are the last of the cascade, as defaults of the specification are: what
-//! a user's or the system's file says instead counts. They are never persisted,
-//! because they have a provenance, and only what the program assigns has none.
+//! a user's or the system's file says instead counts, for as long as it says so.
+//! They are never persisted, because only what the program assigns is.
 
 use milieu::Coordinator;
-use milieu::context::KeyError;
-use milieu::keys::{Origin, SourceOf};
-use std::collections::HashSet;
+use milieu::keys::{Key, KeySet, Name, Namespace, Origin, SourceOf};
 use std::sync::Arc;
 
 /// The files, with the names that their values' provenance has.
@@ -20,21 +18,18 @@ pub(crate) const FILES: [(&str, &str); 5] = [
     ("texts/ar.ini", include_str!("../texts/ar.ini")),
 ];
 
-/// Gives a coordinator the keys that nothing else has given it.
-pub(crate) fn assign(coordinator: &Coordinator) -> Result<(), KeyError> {
-    let given: HashSet<String> = {
-        let held = coordinator.require_lock();
-        let entries = held.entries();
-        entries.iter().map(|entry| entry.name.to_owned()).collect()
-    };
+/// Gives a coordinator the keys of the program.
+pub(crate) fn assign(coordinator: &Coordinator) -> Result<(), milieu::Error> {
+    let mut ours = KeySet::new();
     for (file, content) in FILES {
         let source = Arc::new(SourceOf::File(format!("{file} of the program")));
         for (name, value, line) in keys(content) {
-            if !given.contains(&name) {
-                coordinator.assign(&name, value, Some(Origin::at(&source, line)))?;
-            }
+            let origin = Origin::at(&source, line);
+            let name = Name::parse(&name)?;
+            ours.insert(Key::new(Namespace::Default, &name, value, origin));
         }
     }
+    coordinator.replace(Namespace::Default, &KeySet::new(), &ours)?;
     Ok(())
 }
 

@@ -7,19 +7,22 @@
 //! and then the session's `language`; `profile`, `tamper` and `shutdown` are
 //! global (CoElektra, IV-A).
 //!
-//! Threads: a pool serves the pages, one thread reads the sensors, one blocks
-//! on the tamper input, one writes down what visitors choose. Each has its own
-//! context. Activating `shutdown` wakes the blocked ones and joins all of them.
+//! What is measured, replayed and watched are streams, and `station.flow` says
+//! what becomes of them: names for others, layers, alarms.
+//!
+//! Threads: a pool serves the pages, one thread polls all sources, one writes
+//! down what visitors choose. Activating `shutdown` wakes those that wait and
+//! joins them; the sources end with the station.
 
 mod defaults;
 mod keeper;
+mod machine;
 mod page;
-pub mod profile;
+mod profile;
 pub mod replay;
-pub mod sensors;
 mod settings;
 mod station;
-pub mod tamper;
+mod streams;
 pub mod texts;
 pub mod time;
 mod visitors;
@@ -30,19 +33,18 @@ pub mod environment {
     milieu::environment!("weather-station.ini");
 }
 
-pub use page::TamperInput;
-
 use environment::{Environment, layer};
 use milieu::keys::options::Program;
 use milieu::{Context, Contexts, Milieu, Registration};
-use replay::Recording;
+use replay::{Recording, recording};
 use settings::Settings;
 use station::Station;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
+use streams::Streams;
 use time::Time;
 use tokio::sync::{Semaphore, watch};
 
@@ -106,6 +108,7 @@ impl From<milieu::Error> for NoStart {
 /// A station that runs. Dropping it ends it.
 pub struct Running {
     address: SocketAddr,
+    milieu: Arc<Milieu>,
     cx: Context<Environment>,
     /// What has to be woken and joined.
     ending: Arc<Ending>,
@@ -118,6 +121,12 @@ impl Running {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its streams, layers and settings.
+    #[must_use]
+    pub fn milieu(&self) -> &Milieu {
+        &self.milieu
     }
 
     /// Ends it by activating the layer `shutdown`, whose action wakes and joins
@@ -144,22 +153,17 @@ impl Drop for Running {
 struct Ending {
     /// Tells the server, which waits for connections.
     server: watch::Sender<bool>,
-    /// Wakes the thread that blocks on the tamper input.
-    tamper: Option<tamper::Wake>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Ending {
-    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        locked(&self.threads)
     }
 
     /// The layer is published already, so whoever waits for news is awake.
     fn run(&self) {
         self.server.send_replace(true);
-        if let Some(wake) = &self.tamper {
-            wake.wake();
-        }
         let threads = std::mem::take(&mut *self.threads());
         for thread in threads {
             // A thread that panicked has said so already.
@@ -186,43 +190,20 @@ impl Ending {
 /// If a setting is wrong, the recording cannot be read, the address cannot be
 /// listened on, or the system lacks threads or descriptors.
 pub fn start(milieu: Milieu) -> Result<Running, NoStart> {
-    defaults::assign(milieu.coordinator()).map_err(milieu::Error::from)?;
+    defaults::assign(milieu.coordinator())?;
     let milieu = Arc::new(milieu);
     let mut cx = milieu.context::<Environment>()?;
-    // Everything below `/hw/pi/%profile%` is from here on that of this hardware.
-    let profile = settings::profile(&cx)?;
-    if let Some(profile) = &profile {
-        cx.activate(layer::Profile(profile.as_str()))
-            .map_err(milieu::Error::from)?;
-    }
     let settings = Settings::of(&cx)?;
-    let recording = settings.recording()?;
-    let began = settings.start.unwrap_or_else(|| this_time_of(&recording));
-    let input = TamperInput {
-        profile,
-        place: settings.input.as_ref().map(ToString::to_string),
-        failure: None,
-    };
-    let station = Arc::new(Station::new(
-        recording,
-        began,
-        cx.sw.pi.replay.speed,
-        input,
-        visitors::Visitors::new(&mut cx),
-    ));
-    // The first page has readings and knows of an alarm, so both come before it.
-    let mut sampler = sensors::Sampler::new(&settings.root);
-    let awake = Instant::now();
-    station.sensed(sampler.sample(awake.elapsed()));
-    let mut watch = settings.input.as_ref().map(watch_input).transpose()?;
-    if let Some(state) = watch.as_mut().and_then(tamper::Watch::look) {
-        station.tamper_input(&mut cx, state);
-    }
+    let recording = Recording::read(recording::csv(&settings.recording));
+    let recording = recording.map_err(NoStart::Setting)?;
+    let begin = settings.start.unwrap_or_else(|| this_time_of(&recording));
+    let streams = Streams::start(Arc::clone(&milieu), &mut cx, &settings, begin)?;
+    let visitors = visitors::Visitors::new(&mut cx);
+    let station = Arc::new(Station::new(recording, streams, visitors));
 
     let (server, ended) = watch::channel(false);
     let ending = Arc::new(Ending {
         server,
-        tamper: watch.as_ref().map(tamper::Watch::wake),
         threads: Mutex::default(),
     });
     let acting = Arc::clone(&ending);
@@ -233,29 +214,21 @@ pub fn start(milieu: Milieu) -> Result<Running, NoStart> {
     // From here on whatever fails ends what has begun.
     let running = Running {
         address,
+        milieu: Arc::clone(&milieu),
         cx,
         ending: Arc::clone(&ending),
         _action: action,
     };
     let contexts = Contexts::new(running.cx.fork());
     serve(&ending, &settings, &station, contexts, listener, ended)?;
-    let (mut cx, sampled, interval) = (running.cx.fork(), station.clone(), settings.interval);
-    ending.spawn("sensors", move || {
-        while !ends_within(&mut cx, interval) {
-            sampled.sensed(sampler.sample(awake.elapsed()));
-        }
-    })?;
-    let (cx, kept) = (running.cx.fork(), station.clone());
-    ending.spawn("keeper", move || keeper::keep(&milieu, cx, &kept))?;
-    if let Some(mut watch) = watch {
-        let mut cx = running.cx.fork();
-        ending.spawn("tamper", move || {
-            while let tamper::Event::Changed(state) = watch.wait() {
-                station.tamper_input(&mut cx, state);
-            }
-        })?;
-    }
+    let cx = running.cx.fork();
+    ending.spawn("keeper", move || keeper::keep(&milieu, cx, &station))?;
     Ok(running)
+}
+
+/// A panic while a lock was held leaves the value whole: each is set at once.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sleeps for that time; says at once if the station ends meanwhile.
@@ -287,15 +260,6 @@ fn this_time_of(recording: &Recording) -> Time {
     };
     Time::from_civil(year, now.month, day, now.hour, now.minute, now.second)
         .unwrap_or_else(|| recording.first())
-}
-
-fn watch_input(input: &tamper::Input) -> Result<tamper::Watch, NoStart> {
-    tamper::Watch::new(input).map_err(|error| {
-        NoStart::system(
-            input,
-            format_args!("it cannot be watched: {error}; free some descriptors"),
-        )
-    })
 }
 
 fn listen(settings: &Settings) -> Result<(std::net::TcpListener, SocketAddr), NoStart> {

@@ -28,6 +28,11 @@ fn run() -> Result<(), NoStart> {
         }
     };
     let mut station = start(milieu)?;
+    // Other programs of this user may look at the streams, which is not needed here.
+    let control = station.milieu().control();
+    if let Err(error) = &control {
+        eprintln!("weather-station: `milieu stream` does not reach it: {error}");
+    }
     let no = |error: std::io::Error| NoStart::System(format!("signals: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -44,6 +49,7 @@ fn run() -> Result<(), NoStart> {
         }
         Ok::<(), NoStart>(())
     })?;
+    drop(control);
     // Activates the layer `shutdown` in this thread's context.
     station.end();
     Ok(())

@@ -6,13 +6,12 @@
 use crate::NoStart;
 use crate::environment::hw::pi::gpio::Kind;
 use crate::environment::{Environment, at};
-use crate::replay::{NoRecording, Recording};
-use crate::tamper::Input;
+use crate::streams::Input;
 use crate::time::Time;
 use milieu::Context;
 use milieu::context::Value;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings that are used once, when the station starts.
@@ -24,9 +23,10 @@ pub(crate) struct Settings {
     pub(crate) interval: Duration,
     /// When the replay begins; without it at the time of year that it is now.
     pub(crate) start: Option<Time>,
-    recording: PathBuf,
-    /// Where tampering is seen, as the hardware profile has it.
-    pub(crate) input: Option<Input>,
+    /// The recording; empty for the one in the program.
+    pub(crate) recording: PathBuf,
+    /// The file with the hardware profile's identifier.
+    pub(crate) profile: PathBuf,
 }
 
 /// Who gave a value, and what it is called.
@@ -67,37 +67,18 @@ impl Settings {
             interval: Duration::from_secs(sensors.interval.into()),
             start,
             recording: PathBuf::from(&*replay.file),
-            input: input(cx),
+            profile: PathBuf::from(&*cx.hw.pi.profile),
         })
-    }
-
-    /// The recording to replay: the user's own, or the one in the program.
-    pub(crate) fn recording(&self) -> Result<Recording, NoStart> {
-        let no = |error: NoRecording| NoStart::setting(error.file, error.reason);
-        let file = &self.recording;
-        if file.as_os_str().is_empty() {
-            let content = include_str!("../data/weather-2013.csv");
-            return Recording::parse("data/weather-2013.csv", content).map_err(no);
-        }
-        let text = std::fs::read_to_string(file).map_err(|error| {
-            NoStart::setting(
-                file.display(),
-                format_args!("it cannot be read: {error}; name a UTF-8 text file"),
-            )
-        })?;
-        Recording::parse(&file.display().to_string(), &text).map_err(no)
     }
 }
 
-/// The hardware profile's identifier, for the layer `profile`.
-pub(crate) fn profile(cx: &Context<Environment>) -> Result<Option<String>, NoStart> {
-    let file = Path::new(&*cx.hw.pi.profile);
-    crate::profile::identifier(file)
-        .map_err(|error| NoStart::setting(place::<at::hw::pi::profile>(cx), error))
+/// Who says where the hardware profile's identifier is.
+pub(crate) fn profile_place(cx: &Context<Environment>) -> String {
+    place::<at::hw::pi::profile>(cx)
 }
 
 /// The tamper input below `/hw/pi/%profile%/gpio`.
-fn input(cx: &Context<Environment>) -> Option<Input> {
+pub(crate) fn input(cx: &Context<Environment>) -> Option<Input> {
     let gpio = &cx.hw.pi.gpio;
     if gpio.tamper.is_empty() {
         return None;

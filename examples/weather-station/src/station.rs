@@ -1,84 +1,48 @@
-//! The station: the recording and its clock, what the sensors say, and what a
-//! visitor's context makes of them.
+//! The station: the recording, its streams, and what a visitor's context makes
+//! of them.
 //!
-//! What visitors chose, the texts and the alarm are contextual values; the
-//! clock and the readings are the same for everybody and change all the time,
-//! so they are plain.
+//! What visitors chose, the texts and the alarm are contextual values; readings
+//! and the replayed time are the same for everybody and change all the time, so
+//! they are streams.
 
 use crate::environment::{Environment, at, layer};
-use crate::page::{TamperInput, View};
-use crate::replay::{Airport, Clock, Quantity, Reading, Recording};
-use crate::sensors::Snapshot;
-use crate::tamper::{Failure, State};
+use crate::locked;
+use crate::page::View;
+use crate::replay::{Airport, Quantity, Reading, Recording};
+use crate::streams::Streams;
 use crate::texts::Language;
 use crate::time::Time;
 use crate::visitors::Visitors;
 use crate::web::session::SessionId;
 use milieu::Context;
 use milieu::context::Invalid;
+use milieu::transfer::{Json, Mode, Rights};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
-use tokio::sync::watch;
+use std::sync::Mutex;
 
 /// The station.
 pub(crate) struct Station {
     recording: Recording,
-    began: Instant,
-    clock: Mutex<Clock>,
-    machine: watch::Sender<Arc<Snapshot>>,
-    input: Mutex<TamperInput>,
+    pub(crate) streams: Streams,
     visitors: Mutex<Visitors>,
     /// Why choices cannot be written down, if they cannot.
     unkept: Mutex<Option<String>>,
-    news: watch::Sender<u64>,
-}
-
-/// What a monitor wants to know.
-pub(crate) struct Health {
-    pub(crate) time: Time,
-    pub(crate) speed: u32,
-    pub(crate) input: Option<String>,
-    pub(crate) unkept: Option<String>,
-}
-
-/// A panic while a lock was held leaves the value whole: each is set at once.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Station {
-    pub(crate) fn new(
-        recording: Recording,
-        start: Time,
-        speed: u32,
-        input: TamperInput,
-        visitors: Visitors,
-    ) -> Station {
-        let began = Instant::now();
-        let clock = Clock::new(&recording, start, began.elapsed(), speed);
+    pub(crate) fn new(recording: Recording, streams: Streams, visitors: Visitors) -> Station {
         Station {
             recording,
-            began,
-            clock: Mutex::new(clock),
-            machine: watch::Sender::new(Arc::default()),
-            input: Mutex::new(input),
+            streams,
             visitors: Mutex::new(visitors),
             unkept: Mutex::default(),
-            news: watch::Sender::new(0),
         }
     }
 
-    /// Tells every open page that something plain has changed. Of contextual
-    /// values the coordinator tells.
-    fn tell(&self) {
-        self.news
-            .send_modify(|count| *count = count.wrapping_add(1));
-    }
-
-    /// A receiver that changes whenever something plain has.
-    pub(crate) fn news(&self) -> watch::Receiver<u64> {
-        self.news.subscribe()
+    /// The replayed time.
+    pub(crate) fn now(&self) -> Time {
+        let now = self.streams.now();
+        now.unwrap_or_else(|| self.recording.first())
     }
 
     /// Calls `draw` with everything that a visitor's page depends on, in the
@@ -98,12 +62,7 @@ impl Station {
         let airport = Airport::from_code(cx.sw.pi.station.as_str()).unwrap_or(Airport::Jfk);
         let cx = cx.enter(layer::Language(language.code()));
 
-        let machine = Arc::clone(&self.machine.borrow());
-        let input = locked(&self.input).clone();
-        let (now, progress, speed) = {
-            let (clock, elapsed) = (locked(&self.clock), self.began.elapsed());
-            (clock.now(elapsed), clock.progress(elapsed), clock.speed())
-        };
+        let now = self.now();
         draw(&View {
             texts: &cx.sw.pi.text,
             language,
@@ -111,11 +70,11 @@ impl Station {
             hours,
             recording: &self.recording,
             now,
-            progress,
-            speed,
-            machine: &machine,
+            speed: cx.sw.pi.replay.speed,
+            machine: &self.streams.machine(),
+            failures: &self.streams.failures(),
             tamper: cx.sw.pi.tamper,
-            input: &input,
+            input: &self.streams.tamper_input(),
         })
     }
 
@@ -151,14 +110,16 @@ impl Station {
         Ok(())
     }
 
-    pub(crate) fn set_speed(&self, speed: u32) {
-        locked(&self.clock).set_speed(speed, self.began.elapsed());
-        self.tell();
-    }
-
-    pub(crate) fn seek(&self, time: Time) {
-        locked(&self.clock).seek(time, self.began.elapsed());
-        self.tell();
+    /// Sets the speed of the replay for everybody, also for other stations with
+    /// the same settings.
+    pub(crate) fn set_speed(
+        &self,
+        cx: &mut Context<Environment>,
+        speed: u32,
+    ) -> Result<(), Invalid> {
+        cx.set::<at::sw::pi::replay::speed>(speed)?;
+        self.streams.follow(cx);
+        Ok(())
     }
 
     /// When the recording begins and ends.
@@ -166,50 +127,14 @@ impl Station {
         (self.recording.first(), self.recording.end())
     }
 
-    pub(crate) fn sensed(&self, snapshot: Snapshot) {
-        self.machine.send_replace(Arc::new(snapshot));
-        self.tell();
-    }
-
-    /// The tamper input says something new, so the layer `tamper` is switched
-    /// for everybody. An input that fails says nothing about tampering: what
-    /// was, stays.
-    pub(crate) fn tamper_input(&self, cx: &mut Context<Environment>, state: State) {
-        // A cycle, the only error, needs a layer that is a contextual value.
-        let failure: Option<Failure> = match state {
-            State::Failed(failure) => Some(failure),
-            State::Tampered => {
-                let _ = cx.activate(layer::Tamper);
-                None
-            }
-            State::Quiet => {
-                let _ = cx.deactivate::<layer::Tamper>();
-                None
-            }
-        };
-        locked(&self.input).failure = failure;
-        self.tell();
-    }
-
     /// Whether choices are written down, or why not.
     pub(crate) fn kept(&self, failure: Option<String>) {
         *locked(&self.unkept) = failure;
     }
 
-    pub(crate) fn health(&self) -> Health {
-        let (clock, elapsed) = (locked(&self.clock), self.began.elapsed());
-        let input = locked(&self.input);
-        let said = input
-            .failure
-            .as_ref()
-            .map(ToString::to_string)
-            .or_else(|| input.place.clone());
-        Health {
-            time: clock.now(elapsed),
-            speed: clock.speed(),
-            input: said,
-            unkept: locked(&self.unkept).clone(),
-        }
+    /// Why choices are not written down.
+    pub(crate) fn unkept(&self) -> Option<String> {
+        locked(&self.unkept).clone()
     }
 }
 
@@ -236,13 +161,25 @@ pub(crate) fn data(view: &View<'_>) -> Value {
         "speed": view.speed,
         "tamper": view.tamper,
         "observation": observation,
-        "machine": {
-            "load": view.machine.load,
-            "pressure": view.machine.pressure,
-            "memory": view.machine.memory,
-            "network": view.machine.network,
-            "channels": view.machine.channels,
-            "supplies": view.machine.supplies,
-        },
+        "machine": machine(view),
     })
+}
+
+/// What this machine says, by the names of its streams.
+fn machine(view: &View<'_>) -> Value {
+    let mut machine = json!({});
+    for thing in view.machine.things() {
+        let mut text = Vec::new();
+        let value = thing.event.value(Rights::ALL);
+        let written = value.and_then(|value| Json.encode_value(&value, Rights::ALL, &mut text));
+        let value = written
+            .ok()
+            .and_then(|()| serde_json::from_slice(&text).ok());
+        let things = &mut machine[thing.event.header().stream.name.as_str()];
+        match things.as_array_mut() {
+            Some(things) => things.extend(value),
+            None => *things = value.into_iter().collect(),
+        }
+    }
+    machine
 }

@@ -105,6 +105,18 @@ impl Time {
     }
 }
 
+impl From<milieu::transfer::Time> for Time {
+    fn from(time: milieu::transfer::Time) -> Time {
+        Time(time.nanoseconds().div_euclid(1_000_000_000))
+    }
+}
+
+impl From<Time> for milieu::transfer::Time {
+    fn from(time: Time) -> milieu::transfer::Time {
+        milieu::transfer::Time::from_seconds(time.0)
+    }
+}
+
 /// As in the recording: `2013-05-08T14:00:00Z`.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,8 @@
 
 mod support;
 
+use milieu::transfer::{Rights, Value};
+use std::process::Command;
 use support::{Bench, Open, assert_status, body};
 
 #[test]
@@ -100,7 +102,7 @@ fn a_broken_tamper_input_is_said_and_changes_no_alarm() {
     bench.tamper("1\n");
     page.wait_for("Tampering detected");
     bench.tamper("perhaps\n");
-    page.wait_for("`perhaps` is neither `1` nor `0`; write one of them");
+    page.wait_for("`perhaps`: that is neither `1` nor `0`; write one of them");
     assert!(bench.get("/", "").contains("Tampering detected"));
     bench.tamper("0\n");
     page.wait_for(r#""alarm":"""#);
@@ -114,6 +116,62 @@ fn the_replays_speed_is_everybodys() {
     assert_status(&bench.post("/speed", "", "speed=86400"), 303);
     page.wait_for(r#""speed":86400"#);
     page.wait_for(r#""time":"2013-05-10T"#);
+}
+
+#[test]
+fn two_stations_share_their_settings() {
+    let bench = Bench::new(&[]);
+    let mut other = bench.beside();
+    let visitor = bench.visitor();
+    let mut page = Open::at(&other.address().to_string(), &visitor);
+    page.wait_for("event: panels");
+    bench.post("/language", &visitor, "language=fr");
+    page.wait_for("event: reload");
+    bench.post("/station", &visitor, "station=EWR");
+    page.wait_for("Newark Liberty");
+    other.end();
+}
+
+/// What somebody types in a terminal: the real `milieu key set`, built if it is
+/// not yet. Its exit code, and what it says.
+fn set_in_a_terminal(bench: &Bench, further: &[&str], value: &str) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "milieu-cli",
+            "--bin",
+            "milieu",
+        ])
+        .args(["--", "key", "set", "--app", "weather-station"])
+        .args(further)
+        .args(["/sw/pi/%/station", value])
+        .env("XDG_CONFIG_HOME", bench.file("home"))
+        .env("XDG_CONFIG_DIRS", bench.file("home/system"))
+        .env_remove("MILIEU_SPEC")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said)
+}
+
+#[test]
+fn what_a_terminal_sets_changes_the_open_page() {
+    let bench = Bench::new(&[]);
+    let mut page = Open::new(&bench, "");
+    page.wait_for("John F. Kennedy");
+    let done = (Some(0), String::new());
+    assert_eq!(set_in_a_terminal(&bench, &[], "EWR"), done);
+    page.wait_for("Newark Liberty");
+    // Whoever knows the specification is told; without it a wrong value
+    // changes no page, and the next right one counts again.
+    let specification = concat!(env!("CARGO_MANIFEST_DIR"), "/weather-station.ini");
+    let (code, said) = set_in_a_terminal(&bench, &["--spec", specification], "nowhere");
+    assert!(code == Some(3) && said.contains("EWR"), "{code:?} {said}");
+    assert_eq!(set_in_a_terminal(&bench, &[], "nowhere"), done);
+    assert_eq!(set_in_a_terminal(&bench, &[], "LGA"), done);
+    page.wait_for("LaGuardia");
 }
 
 #[test]
@@ -174,13 +232,7 @@ fn choices_are_written_while_the_station_runs() {
 #[test]
 fn choices_that_cannot_be_written_are_kept_until_they_can() {
     let bench = Bench::new(&[]);
-    let until = |what: &str| {
-        let begun = std::time::Instant::now();
-        while !bench.get("/health", "").contains(what) {
-            assert!(begun.elapsed() < support::LONG, "never: {what}");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    };
+    let until = |what: &str| bench.until_health(what);
     let (anna, bert) = (bench.visitor(), bench.visitor());
     // Something else has taken the folder's place.
     let (folder, aside) = (bench.file("home/weather-station"), bench.file("home/aside"));
@@ -233,22 +285,74 @@ fn the_oldest_sessions_are_forgotten() {
 }
 
 #[test]
-fn the_profile_chooses_the_tamper_input() {
-    let mut bench = Bench::new(&[]);
-    assert!(bench.get("/health", "").contains("tamper.txt"));
-    std::fs::write(bench.file("profile"), "other\0").unwrap();
-    bench.restart();
+fn the_profile_chooses_the_tamper_input_while_the_station_runs() {
+    let bench = Bench::new(&[]);
+    let until = |what: &str| bench.until_health(what);
+    until("tamper.txt");
     let mut page = Open::new(&bench, "");
     page.wait_for(r#""tamper":false"#);
+    std::fs::write(bench.file("profile"), "other\0").unwrap();
+    until("gpio/gpio7/value");
+    page.wait_for("Hardware profile: other");
     bench.tamper("1\n");
     std::fs::write(bench.file("gpio/gpio7/value"), "1\n").unwrap();
     page.wait_for("Tampering detected");
-    assert!(bench.get("/health", "").contains("gpio/gpio7/value"));
+    // What cannot be a profile leaves everything as it is, and says so.
+    std::fs::write(bench.file("profile"), "\n").unwrap();
+    page.wait_for("it holds no identifier; write one into its first line");
+    until("it holds no identifier");
     // A machine that no settings describe has no input, and no alarm.
     std::fs::write(bench.file("profile"), "unknown").unwrap();
-    bench.restart();
-    assert!(!bench.get("/", "").contains("Tampering detected"));
-    assert!(bench.get("/health", "").contains(r#""tamper_input":null"#));
+    until(r#""tamper_input":null"#);
+    page.wait_for(r#""alarm":"""#);
+    // Settings that come describe it.
+    let settings = bench.settings();
+    let folder = bench.folder.path().display();
+    let unknown =
+        format!("{settings}\n[/hw/pi/unknown/gpio]\nfolder = {folder}\ntamper = tamper.txt\n");
+    std::fs::write(
+        bench.file("home/weather-station/weather-station.ini"),
+        unknown,
+    )
+    .unwrap();
+    page.wait_for("Tampering detected");
+}
+
+#[test]
+fn a_busy_machine_renews_pages_less_often_for_a_while() {
+    let bench = Bench::new(&["--interval=1"]);
+    assert!(bench.get("/health", "").contains(r#""refresh":1.0"#));
+    let stalls = |share: u32| {
+        let line = format!("some avg10={share}.0 avg60=0.0 avg300=0.0 total=1\n");
+        std::fs::write(bench.file("machine/proc/pressure/cpu"), line).unwrap();
+    };
+    stalls(90);
+    bench.until_health(r#""refresh":5.0"#);
+}
+
+#[test]
+fn everything_has_a_name_that_others_subscribe_to() {
+    let bench = Bench::new(&["--speed=86400"]);
+    let milieu = bench.running.milieu();
+    let mut agreed = milieu
+        .flow("/weather/temperature | filter sensors == 3")
+        .unwrap()
+        .subscribe(milieu::stream::Delivery::default())
+        .unwrap();
+    let mut load = milieu
+        .flow("/machine/load | transform one_minute")
+        .unwrap()
+        .subscribe(milieu::stream::Delivery::Latest)
+        .unwrap();
+    let event = load.wait_for(support::LONG).expect("the last one at once");
+    assert_eq!(event.value(Rights::ALL).unwrap(), Value::Double(0.42));
+    let event = agreed.wait_for(support::LONG).expect("three airports");
+    let value = event.value(Rights::ALL).unwrap();
+    assert!(
+        matches!(value.field("value"), Some(Value::Double(v)) if (10.0..30.0).contains(v)),
+        "{value:?}"
+    );
+    milieu.streams().view().unwrap().audit().unwrap();
 }
 
 #[test]
@@ -287,7 +391,7 @@ fn what_cannot_start_says_where_and_what_to_do() {
     let file = bench.file("broken.csv").display().to_string();
     let (error, code) = fails(&[format!("--recording={file}")]);
     assert!(
-        error.contains("broken.csv: line 1 does not name the column `temperature_celsius`"),
+        error.contains("broken.csv: it has no column `temperature_celsius`"),
         "{error}"
     );
     assert_eq!(code, 2);

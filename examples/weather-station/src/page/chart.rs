@@ -445,17 +445,8 @@ fn notes(out: &mut String, view: &View<'_>, words: &Words<'_>, slots: &[Slot<'_>
         );
         notes.push(("gap", text));
     }
-    if let Some(first) = view.recording.skipped.first() {
-        let number = |n: usize| words.numerals(&n.to_string());
-        let text = fill(
-            &t.rows_skipped,
-            &[
-                ("count", &number(view.recording.skipped.len())),
-                ("line", &number(first.line)),
-                ("reason", &first.reason),
-            ],
-        );
-        notes.push(("doubt", text));
+    if let Some(skipped) = &view.recording.skipped {
+        notes.push(("doubt", skipped.clone()));
     }
     // It has its place even when it is empty, so that what follows keeps its own.
     let hidden = if notes.is_empty() { " hidden" } else { "" };

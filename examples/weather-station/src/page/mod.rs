@@ -12,9 +12,9 @@ mod machine;
 mod now;
 mod replay;
 
+use crate::machine::Machine;
 use crate::replay::{Airport, Recording};
-use crate::sensors::Snapshot;
-use crate::tamper;
+use crate::streams::TamperInput;
 use crate::texts::{Language, Texts};
 use crate::time::Time;
 use format::Words;
@@ -29,42 +29,31 @@ pub const HOURS_DEFAULT: usize = 48;
 /// How fast the replay may be set on the page: a button for each.
 pub const SPEEDS: [u32; 6] = [0, 1, 60, 600, 3600, 21_600];
 
-/// What the station knows of its tamper input.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TamperInput {
-    /// The hardware profile's identifier, if there is a profile.
-    pub profile: Option<String>,
-    /// Where the input is, if there is one.
-    pub place: Option<String>,
-    /// Why it cannot be read, if it cannot.
-    pub failure: Option<tamper::Failure>,
-}
-
 /// Everything that a page depends on.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     /// The texts of the visitor's language.
-    pub texts: &'a Texts,
+    pub(crate) texts: &'a Texts,
     /// The visitor's language.
-    pub language: Language,
+    pub(crate) language: Language,
     /// The airport that the visitor looks at.
-    pub airport: Airport,
+    pub(crate) airport: Airport,
     /// How many hours the chart shows.
-    pub hours: usize,
+    pub(crate) hours: usize,
     /// The recording.
-    pub recording: &'a Recording,
+    pub(crate) recording: &'a Recording,
     /// The replayed time.
-    pub now: Time,
-    /// How much of the year has been replayed, 0 to 1.
-    pub progress: f64,
+    pub(crate) now: Time,
     /// How fast it is replayed.
-    pub speed: u32,
+    pub(crate) speed: u32,
     /// What this machine's sensors say.
-    pub machine: &'a Snapshot,
+    pub(crate) machine: &'a Machine,
+    /// Which sensors say nothing, and why.
+    pub(crate) failures: &'a [String],
     /// Whether somebody tampers.
-    pub tamper: bool,
+    pub(crate) tamper: bool,
     /// What is known of the tamper input.
-    pub input: &'a TamperInput,
+    pub(crate) input: &'a TamperInput,
 }
 
 /// The names of the panels, which are their elements' `id`s.
@@ -72,7 +61,7 @@ pub const PANELS: [&str; 6] = ["alarm", "stations", "now", "chart", "replay", "m
 
 /// The inner HTML of every panel, in the order of [`PANELS`].
 #[must_use]
-pub fn panels(view: &View<'_>) -> [String; 6] {
+pub(crate) fn panels(view: &View<'_>) -> [String; 6] {
     let words = Words::new(view.texts);
     [
         alarm(view),
@@ -86,7 +75,7 @@ pub fn panels(view: &View<'_>) -> [String; 6] {
 
 /// The whole page.
 #[must_use]
-pub fn document(view: &View<'_>) -> String {
+pub(crate) fn document(view: &View<'_>) -> String {
     let t = view.texts;
     let [alarm, stations, now, chart, replay, machine] = panels(view);
     let mut out = String::with_capacity(64 * 1024);

@@ -15,11 +15,11 @@ pub(super) fn panel(view: &View<'_>, words: &Words<'_>) -> String {
         Escaped(&*t.replay),
         Escaped(&*t.replay_detail),
     );
-    let percent = words.unit(&t.percent, view.progress * 100.0, 1);
+    let progress = view.recording.progress(view.now);
+    let percent = words.unit(&t.percent, progress * 100.0, 1);
     put!(
         &mut out,
         r#"<div class="year"><progress max="1" value="{progress:.5}" aria-label="{label}"></progress><p class="more"><bdi>{label}</bdi></p></div>"#,
-        progress = view.progress,
         label = Escaped(fill(&t.progress, &[("value", &percent)])),
     );
     put!(

@@ -1,105 +1,18 @@
-//! The recorded year, replayed: a clock that runs faster than ours, and what
-//! the stations report by it.
-//!
-//! The clock is arithmetic on a duration that is handed in, so a test decides
-//! what time it is. Changing the speed never moves the clock; only
-//! [`Clock::seek`] does. Behind the last hour comes the first.
+//! The recorded year, and what the stations had reported by a point in time.
 
 mod plausible;
-mod recording;
+pub mod recording;
 pub mod weather;
 
-pub use recording::{
-    Airport, NoRecording, Observation, Quantity, Reading, Recording, Skipped, Why,
-};
+pub use recording::{Airport, Observation, Quantity, Reading, Recording, Why};
 
 use crate::time::{HOUR, Time};
-use std::time::Duration;
 
 /// An observation older than this is history, not the current weather.
 pub const FRESH: i64 = 90 * 60;
 
 /// The fastest replay: a day in a second.
 pub const SPEED_MAX: u32 = 86_400;
-
-/// A clock for a recording, driven by a monotonic duration.
-#[derive(Clone, Debug)]
-pub struct Clock {
-    first: Time,
-    end: Time,
-    /// The replayed time at `since`, in milliseconds after `first`.
-    position_ms: i64,
-    since: Duration,
-    speed: u32,
-}
-
-impl Clock {
-    /// A clock that shows `start` at the duration `now` and runs `speed`
-    /// times as fast as ours.
-    #[must_use]
-    pub fn new(recording: &Recording, start: Time, now: Duration, speed: u32) -> Clock {
-        let mut clock = Clock {
-            first: recording.first(),
-            end: recording.end(),
-            position_ms: 0,
-            since: now,
-            speed,
-        };
-        clock.seek(start, now);
-        clock
-    }
-
-    /// What it shows at the duration `now`.
-    #[must_use]
-    pub fn now(&self, now: Duration) -> Time {
-        self.first.plus(self.position(now) / 1000)
-    }
-
-    /// How fast it runs; 0 is paused.
-    #[must_use]
-    pub fn speed(&self) -> u32 {
-        self.speed
-    }
-
-    /// Lets it run at another speed from `now` on.
-    pub fn set_speed(&mut self, speed: u32, now: Duration) {
-        self.position_ms = self.position(now);
-        self.since = now;
-        self.speed = speed.min(SPEED_MAX);
-    }
-
-    /// Sets it to another time; one outside the recording is wrapped into it.
-    pub fn seek(&mut self, to: Time, now: Duration) {
-        self.position_ms = (to.0 - self.first.0).rem_euclid(self.span()) * 1000;
-        self.since = now;
-    }
-
-    /// How much of the recording lies behind, 0 to 1.
-    #[must_use]
-    pub fn progress(&self, now: Duration) -> f64 {
-        self.position(now) as f64 / (self.span() * 1000) as f64
-    }
-
-    /// How long until it shows the next full hour, when the stations report;
-    /// `None` while it is paused.
-    #[must_use]
-    pub fn until_next_hour(&self, now: Duration) -> Option<Duration> {
-        let hour_ms = HOUR * 1000;
-        let phase = (self.first.0 * 1000 + self.position(now)).rem_euclid(hour_ms);
-        let left = (hour_ms - phase) as u64;
-        (self.speed > 0).then(|| Duration::from_millis(left.div_ceil(u64::from(self.speed))))
-    }
-
-    fn span(&self) -> i64 {
-        (self.end.0 - self.first.0).max(1)
-    }
-
-    fn position(&self, now: Duration) -> i64 {
-        let elapsed = now.saturating_sub(self.since).as_millis() * u128::from(self.speed);
-        let span_ms = self.span() as u128 * 1000;
-        ((self.position_ms as u128 + elapsed) % span_ms) as i64
-    }
-}
 
 /// The latest an airport reported by a point in time.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +41,12 @@ pub struct Slot<'a> {
 }
 
 impl Recording {
+    /// How much of it lies behind, 0 to 1.
+    #[must_use]
+    pub fn progress(&self, now: Time) -> f64 {
+        (now.0 - self.first().0) as f64 / (self.end().0 - self.first().0) as f64
+    }
+
     /// The latest observation at or before `now`.
     #[must_use]
     pub fn current(&self, airport: Airport, now: Time) -> Option<Current<'_>> {
@@ -186,63 +105,11 @@ mod tests {
     use super::*;
 
     fn year() -> Recording {
-        Recording::parse(
-            "weather-2013.csv",
-            include_str!("../../data/weather-2013.csv"),
-        )
-        .unwrap()
+        Recording::read(recording::csv("".as_ref())).unwrap()
     }
 
     fn time(text: &str) -> Time {
         Time::parse(text).unwrap()
-    }
-
-    #[test]
-    fn the_clock_keeps_its_place_when_the_speed_changes() {
-        let year = year();
-        let mut clock = Clock::new(
-            &year,
-            time("2013-05-08T12:00"),
-            Duration::from_secs(100),
-            3600,
-        );
-        assert_eq!(
-            clock.now(Duration::from_secs(102)).to_string(),
-            "2013-05-08T14:00:00Z"
-        );
-        clock.set_speed(60, Duration::from_secs(102));
-        assert_eq!(
-            clock.now(Duration::from_secs(102)).to_string(),
-            "2013-05-08T14:00:00Z"
-        );
-        assert_eq!(
-            clock.now(Duration::from_secs(112)).to_string(),
-            "2013-05-08T14:10:00Z"
-        );
-        clock.set_speed(0, Duration::from_secs(112));
-        assert_eq!(
-            clock.now(Duration::from_secs(9999)).to_string(),
-            "2013-05-08T14:10:00Z"
-        );
-        assert_eq!(clock.until_next_hour(Duration::from_secs(9999)), None);
-        clock.set_speed(3600, Duration::from_secs(9999));
-        assert_eq!(
-            clock.until_next_hour(Duration::from_secs(9999)),
-            Some(Duration::from_millis(834))
-        );
-    }
-
-    #[test]
-    fn behind_the_last_hour_comes_the_first() {
-        let year = year();
-        let clock = Clock::new(&year, time("2013-12-30T23:30"), Duration::ZERO, 3600);
-        assert_eq!(
-            clock.now(Duration::from_secs(1)).to_string(),
-            "2013-01-01T06:30:00Z"
-        );
-        let odd = Clock::new(&year, time("1999-01-01"), Duration::ZERO, 1);
-        assert!(odd.now(Duration::ZERO) >= year.first() && odd.now(Duration::ZERO) < year.end());
-        assert!(clock.now(Duration::MAX) < year.end());
     }
 
     #[test]

@@ -1,15 +1,21 @@
-//! The recording: comma-separated text in, observations of three airports out.
+//! The recording: a source of what three airports reported, and all of it.
 //!
-//! Nothing is lost on the way: a row that cannot be read becomes a [`Skipped`]
-//! with its line and a reason, an empty field stays a missing reading, and a
-//! reading that cannot be is kept beside the rule it breaks.
+//! Nothing is lost on the way: a row that cannot be read is told with its line,
+//! an empty field stays a missing reading, and a reading that cannot be is kept
+//! beside the rule it breaks.
 
 use super::plausible;
 use crate::time::{HOUR, Time};
-use std::fmt;
+use milieu::stream::Status;
+use milieu::stream::drive::Stepped;
+use milieu::transfer::{Name, Origin, Stream};
+use milieu_adapters::replay::{self, Column, Pace, Replay};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// An airport with a weather station in the recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Airport {
     /// Newark Liberty.
     Ewr,
@@ -185,88 +191,103 @@ impl Observation {
     }
 }
 
-/// A row that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// The line in the file, counted from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub reason: String,
+/// What a station reported for an hour: a row of the recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// When, in the recording.
+    pub time: milieu::transfer::Time,
+    /// Which station.
+    pub station: Airport,
+    /// Degrees Celsius.
+    pub temperature_celsius: Option<f64>,
+    /// Degrees Celsius.
+    pub dew_point_celsius: Option<f64>,
+    /// Percent.
+    pub humidity_percent: Option<f64>,
+    /// Where the wind comes from; 0 with calm air, 360 is north.
+    pub wind_direction_degrees: Option<f64>,
+    /// Metres per second.
+    pub wind_speed_metres_per_second: Option<f64>,
+    /// Millimetres in the hour.
+    pub precipitation_millimetres: Option<f64>,
+    /// Hectopascal at sea level.
+    pub pressure_hectopascal: Option<f64>,
+    /// Kilometres.
+    pub visibility_kilometres: Option<f64>,
 }
 
-/// A file that is no recording at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoRecording {
-    /// The file's name.
-    pub file: String,
-    /// What is wrong and what to do.
-    pub reason: String,
-}
-
-impl fmt::Display for NoRecording {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.reason)
+impl From<&Report> for Observation {
+    fn from(report: &Report) -> Observation {
+        let readings = [
+            report.temperature_celsius,
+            report.dew_point_celsius,
+            report.humidity_percent,
+            report.wind_direction_degrees,
+            report.wind_speed_metres_per_second,
+            report.precipitation_millimetres,
+            report.pressure_hectopascal,
+            report.visibility_kilometres,
+        ];
+        Observation {
+            time: report.time.into(),
+            readings: readings.map(|value| value.map_or(Reading::Missing, Reading::Plausible)),
+        }
     }
 }
 
-impl std::error::Error for NoRecording {}
+/// A recording as a source: a file, or without a path the year that the program
+/// carries.
+#[must_use]
+pub fn csv(path: &Path) -> Replay {
+    let year = include_bytes!("../../data/weather-2013.csv");
+    match path.as_os_str().is_empty() {
+        true => columns(replay::csv("data/weather-2013.csv").content(year.as_slice())),
+        false => columns(replay::csv(path)),
+    }
+}
+
+fn columns(csv: Replay) -> Replay {
+    let number = |csv: Replay, quantity: Quantity| csv.column(quantity.column(), Column::Number);
+    let csv = csv.column("station", Column::Text);
+    Quantity::ALL
+        .into_iter()
+        .fold(csv, number)
+        .typed::<Report>()
+}
 
 /// Everything that was recorded.
 #[derive(Clone, Debug)]
 pub struct Recording {
     stations: [Vec<Observation>; 3],
-    /// The rows that could not be read.
-    pub skipped: Vec<Skipped>,
+    /// What is to be said of rows that could not be read.
+    pub skipped: Option<String>,
     first: Time,
     last: Time,
 }
 
 impl Recording {
-    /// Reads comma-separated text; `file` is its name in errors.
+    /// Reads a recording as a whole.
     ///
     /// # Errors
-    /// If the first line does not name the columns, or no row can be read.
-    pub fn parse(file: &str, text: &str) -> Result<Recording, NoRecording> {
-        let no = |reason: String| NoRecording {
-            file: file.to_owned(),
-            reason,
+    /// If it has no row that can be read: why, and what to do.
+    pub fn read(recording: Replay) -> Result<Recording, String> {
+        let mut rows = Stepped::new(milieu::transfer::Time::from_seconds(0));
+        let stream = Stream {
+            name: Name::root(),
+            origin: Origin("recording".into()),
+            incarnation: 1,
         };
-        let mut lines = text.lines().enumerate();
-        let header: Vec<&str> = lines
-            .next()
-            .map(|(_, line)| line.trim_end().split(',').collect())
-            .unwrap_or_default();
-        let column = |name: &str| {
-            header.iter().position(|c| *c == name).ok_or_else(|| {
-                no(format!("line 1 does not name the column `{name}`; the first line must name all ten columns, as in data/weather-2013.csv"))
-            })
-        };
-        let columns = Columns {
-            time: column("time")?,
-            station: column("station")?,
-            quantities: {
-                let mut found = [0; 8];
-                for quantity in Quantity::ALL {
-                    found[quantity as usize] = column(quantity.column())?;
-                }
-                found
-            },
-            count: header.len(),
-        };
+        let id = rows.add(stream, recording.pace(Pace::Immediate));
         let mut stations: [Vec<Observation>; 3] = Default::default();
-        let mut skipped = Vec::new();
-        for (index, line) in lines {
-            if line.trim().is_empty() {
-                continue;
+        rows.run(rows.now(), |_, events, _| {
+            for report in events.iter().filter_map(|event| event.get::<Report>()) {
+                stations[report.station as usize].push(report.into());
             }
-            match columns.row(line.trim_end()) {
-                Ok((airport, observation)) => stations[airport as usize].push(observation),
-                Err(reason) => skipped.push(Skipped {
-                    line: index + 1,
-                    reason,
-                }),
-            }
-        }
+        });
+        let skipped = match rows.status(id) {
+            Some(Status::Failing(why)) => Some(why.to_string()),
+            _ => None,
+        };
         for observations in &mut stations {
             // A stable sort: of two rows for one hour the later one counts.
             observations.sort_by_key(|o| o.time);
@@ -275,30 +296,15 @@ impl Recording {
             observations.reverse();
             plausible::check(observations);
         }
-        let first = stations
-            .iter()
-            .filter_map(|s| s.first())
-            .map(|o| o.time)
-            .min();
-        let last = stations
-            .iter()
-            .filter_map(|s| s.last())
-            .map(|o| o.time)
-            .max();
-        match (first, last) {
+        let times = || stations.iter().flatten().map(|o| o.time);
+        match (times().min(), times().max()) {
             (Some(first), Some(last)) => Ok(Recording {
                 stations,
                 skipped,
                 first,
                 last,
             }),
-            _ => Err(no(match skipped.first() {
-                Some(s) => format!(
-                    "no row can be read; the first, line {}: {}",
-                    s.line, s.reason
-                ),
-                None => "it has no rows below its header".to_owned(),
-            })),
+            _ => Err(skipped.unwrap_or_else(|| "the recording has no rows".to_owned())),
         }
     }
 
@@ -321,129 +327,57 @@ impl Recording {
     }
 }
 
-/// Where each field stands in a row.
-struct Columns {
-    time: usize,
-    station: usize,
-    quantities: [usize; 8],
-    count: usize,
-}
-
-impl Columns {
-    fn row(&self, line: &str) -> Result<(Airport, Observation), String> {
-        let fields: Vec<&str> = line.split(',').collect();
-        if fields.len() != self.count {
-            return Err(format!(
-                "{} fields where the header names {}",
-                fields.len(),
-                self.count
-            ));
-        }
-        let time = Time::parse(fields[self.time]).ok_or_else(|| {
-            format!(
-                "`{}` is not a time such as 2013-05-08T14:00:00Z",
-                fields[self.time]
-            )
-        })?;
-        let airport = Airport::from_code(fields[self.station]).ok_or_else(|| {
-            format!(
-                "`{}` is not a station; known are EWR, JFK and LGA",
-                fields[self.station]
-            )
-        })?;
-        let mut readings = [Reading::Missing; 8];
-        for quantity in Quantity::ALL {
-            let field = fields[self.quantities[quantity as usize]].trim();
-            if field.is_empty() {
-                continue;
-            }
-            match field.parse::<f64>() {
-                Ok(value) if value.is_finite() => {
-                    readings[quantity as usize] = Reading::Plausible(value)
-                }
-                _ => {
-                    return Err(format!(
-                        "`{field}` is not a number for {}",
-                        quantity.column()
-                    ));
-                }
-            }
-        }
-        Ok((airport, Observation { time, readings }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const HEADER: &str = "time,station,temperature_celsius,dew_point_celsius,humidity_percent,wind_direction_degrees,wind_speed_metres_per_second,precipitation_millimetres,pressure_hectopascal,visibility_kilometres";
 
-    #[test]
-    fn the_shipped_year_is_whole() {
-        let year = Recording::parse(
-            "weather-2013.csv",
-            include_str!("../../data/weather-2013.csv"),
-        )
-        .unwrap();
-        assert_eq!(year.skipped, []);
-        let rows: usize = Airport::ALL
-            .iter()
-            .map(|a| year.observations(*a).len())
-            .sum();
-        assert_eq!(rows, 26_115);
-        assert_eq!(year.first().to_string(), "2013-01-01T06:00:00Z");
-        assert_eq!(year.end().to_string(), "2013-12-31T00:00:00Z");
-        let missing = Airport::ALL.iter().flat_map(|a| year.observations(*a));
-        assert_eq!(
-            missing
-                .filter(|o| o.get(Quantity::Pressure) == Reading::Missing)
-                .count(),
-            2729
-        );
+    fn own(text: &str) -> Result<Recording, String> {
+        Recording::read(columns(replay::csv("own.csv").content(text.as_bytes())))
     }
 
     #[test]
-    fn a_broken_row_is_named_and_the_others_stay() {
+    fn the_shipped_year_is_whole() {
+        let year = Recording::read(csv(Path::new(""))).unwrap();
+        assert_eq!(year.skipped, None);
+        let all = || Airport::ALL.iter().flat_map(|a| year.observations(*a));
+        assert_eq!(all().count(), 26_115);
+        assert_eq!(year.first().to_string(), "2013-01-01T06:00:00Z");
+        assert_eq!(year.end().to_string(), "2013-12-31T00:00:00Z");
+        let missing = all().filter(|o| o.get(Quantity::Pressure) == Reading::Missing);
+        assert_eq!(missing.count(), 2729);
+    }
+
+    #[test]
+    fn broken_rows_are_named_and_the_others_stay() {
         let text = format!(
-            "{HEADER}\n2013-05-08T00:00:00Z,EWR,17.2,13.9,80.9,110,2.6,0,,16.1\nyesterday,EWR,1,1,1,1,1,1,1,1\n2013-05-08T01:00:00Z,XYZ,1,1,1,1,1,1,1,1\n2013-05-08T01:00:00Z,EWR,warm,1,1,1,1,1,1,1\n2013-05-08T01:00:00Z,EWR,1\n"
+            "{HEADER}\n2013-05-08T00:00:00Z,EWR,17.2,13.9,80.9,110,2.6,0,,16.1\nyesterday,EWR,1,1,1,1,1,1,1,1\n2013-05-08T01:00:00Z,XYZ,1,1,1,1,1,1,1,1\n2013-05-08T01:00:00Z,EWR,1\n2013-05-08T01:00:00Z,EWR,warm,1,1,1,1,1,1,1\n"
         );
-        let recording = Recording::parse("own.csv", &text).unwrap();
-        assert_eq!(recording.observations(Airport::Ewr).len(), 1);
-        assert_eq!(
-            recording.observations(Airport::Ewr)[0].get(Quantity::Pressure),
-            Reading::Missing
-        );
-        let lines: Vec<usize> = recording.skipped.iter().map(|s| s.line).collect();
-        assert_eq!(lines, [3, 4, 5, 6]);
-        assert_eq!(
-            recording.skipped[2].reason,
-            "`warm` is not a number for temperature_celsius"
-        );
+        let recording = own(&text).unwrap();
+        let observations = recording.observations(Airport::Ewr);
+        assert_eq!(observations.len(), 1);
+        assert_eq!(observations[0].get(Quantity::Pressure), Reading::Missing);
+        let skipped = recording.skipped.unwrap();
+        let expected = "own.csv: 4 of 5 rows could not be replayed; the last: line 6: \
+                        `temperature_celsius`: `warm` is not a number";
+        assert_eq!(skipped, expected);
     }
 
     #[test]
     fn what_is_no_recording_says_what_to_do() {
-        let error = Recording::parse("own.csv", "a,b\n1,2\n")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with("own.csv: line 1 does not name the column `time`;"),
-            "{error}"
-        );
-        assert!(Recording::parse("own.csv", "").is_err());
-        assert!(
-            Recording::parse("own.csv", HEADER)
-                .unwrap_err()
-                .reason
-                .contains("no rows")
-        );
+        let error = own("a,b\n1,2\n").unwrap_err();
+        assert!(error.starts_with("own.csv: it has no column `"), "{error}");
+        assert!(own("").is_err());
+        assert!(own(HEADER).unwrap_err().contains("no rows"));
+        let error = Recording::read(csv(Path::new("/nowhere.csv"))).unwrap_err();
+        assert!(error.starts_with("/nowhere.csv: "), "{error}");
     }
 
     #[test]
     fn columns_may_stand_in_any_order_and_rows_too() {
         let text = "station,time,visibility_kilometres,dew_point_celsius,humidity_percent,wind_direction_degrees,wind_speed_metres_per_second,precipitation_millimetres,pressure_hectopascal,temperature_celsius\nJFK,2013-05-08T01:00:00Z,,,,,,,,2\nJFK,2013-05-08T00:00:00Z,,,,,,,,1\nJFK,2013-05-08T01:00:00Z,,,,,,,,3\n";
-        let recording = Recording::parse("own.csv", text).unwrap();
+        let recording = own(text).unwrap();
         let temperatures: Vec<_> = recording
             .observations(Airport::Jfk)
             .iter()

@@ -1,9 +1,9 @@
 //! The stream of news that an open page listens to (server-sent events).
 //!
-//! A page waits in a context of its own. Whenever a layer or a contextual value
-//! has changed, a sensor or the clock has news, and at least once a second, the
-//! panels are rendered for this visitor, and those that differ from what was last sent
-//! are sent, in one event `panels`. An event `data` says the same without
+//! A page waits in a context of its own, and subscribes to `/pages/news`.
+//! Whenever a layer or a contextual value has changed, a sensor or the recording
+//! has news, and every second or so, the panels are rendered for this visitor,
+//! and those that differ from what was last sent are sent, in one event `panels`. An event `data` says the same without
 //! words, for programs. A change of the visitor's language is an event
 //! `reload`: nothing on the page stays as it was.
 
@@ -18,16 +18,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use milieu::Context;
+use milieu::stream::Subscriber;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, watch};
-
-/// How often a page is compared although nobody said that something changed:
-/// the replayed clock moves by itself.
-const TICK: Duration = Duration::from_secs(1);
+use tokio::sync::OwnedSemaphorePermit;
 
 /// One open page.
 struct Listener {
@@ -40,7 +38,7 @@ struct Listener {
     sent: [String; PANELS.len()],
     sent_data: String,
     waiting: VecDeque<Event>,
-    news: watch::Receiver<u64>,
+    news: Subscriber,
     /// The first look needs no waiting.
     fresh: bool,
     _place: OwnedSemaphorePermit,
@@ -70,7 +68,7 @@ pub(super) async fn stream(
         sent: Default::default(),
         sent_data: String::new(),
         waiting: VecDeque::new(),
-        news: app.station.news(),
+        news: app.station.streams.news().map_err(unheard)?,
         cx: cx.0,
         fresh: true,
         app,
@@ -85,6 +83,16 @@ pub(super) async fn stream(
         .into_response())
 }
 
+/// A flow of our own that cannot be run.
+fn unheard(error: impl std::fmt::Display) -> Problem {
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "events",
+        error.to_string(),
+        "tell whoever made this station",
+    )
+}
+
 impl Listener {
     /// The next event; `None` when the station ends.
     async fn next(&mut self) -> Option<Event> {
@@ -93,10 +101,11 @@ impl Listener {
                 return Some(event);
             }
             if !std::mem::take(&mut self.fresh) {
+                let refresh = Duration::from_secs_f64(self.cx.sw.pi.web.refresh);
                 tokio::select! {
                     () = self.cx.changed() => {}
-                    _ = self.news.changed() => {}
-                    () = tokio::time::sleep(TICK) => {}
+                    Some(_) = StreamExt::next(&mut self.news) => {}
+                    () = tokio::time::sleep(refresh) => {}
                 }
             }
             self.cx.sync();
@@ -108,7 +117,6 @@ impl Listener {
     }
 
     fn look(&mut self) {
-        self.news.mark_unchanged();
         let (language, panels, data) = self.app.station.look(
             &mut self.cx,
             &self.session,

@@ -132,6 +132,7 @@ pub(super) async fn station(
 
 pub(super) async fn speed(
     State(app): State<App>,
+    mut cx: Cx,
     headers: HeaderMap,
     posted: Posted,
 ) -> Result<Response, Problem> {
@@ -140,8 +141,8 @@ pub(super) async fn speed(
         let speed = text.parse().ok().filter(|speed| *speed <= SPEED_MAX);
         let speed = speed
             .ok_or_else(|| Problem::value("speed", &text, "give a whole number from 0 to 86400"))?;
-        app.station.set_speed(speed);
-        Ok(())
+        let set = app.station.set_speed(&mut cx, speed);
+        set.map_err(|error| refused("speed", &error))
     })
 }
 
@@ -161,7 +162,7 @@ pub(super) async fn time(
                 "give a time within the recording, as in 2013-05-08T12:00",
             )
         })?;
-        app.station.seek(time);
+        app.station.streams.seek(time);
         Ok(())
     })
 }

@@ -140,14 +140,15 @@ fn accepted(headers: &HeaderMap) -> &str {
 
 async fn health(State(app): State<App>, cx: Cx) -> Response {
     let streams = app.streams.available_permits();
-    let health = app.station.health();
+    let (unkept, input) = (app.station.unkept(), app.station.streams.tamper_input());
     Json(json!({
-        "status": if health.unkept.is_some() { "choices are not kept" } else { "ok" },
-        "failure": health.unkept,
-        "time": health.time.to_string(),
-        "speed": health.speed,
+        "status": if unkept.is_some() { "choices are not kept" } else { "ok" },
+        "failure": unkept,
+        "time": app.station.now().to_string(),
+        "speed": cx.sw.pi.replay.speed,
         "tamper": cx.sw.pi.tamper,
-        "tamper_input": health.input,
+        "tamper_input": input.failure.or(input.place),
+        "refresh": cx.sw.pi.web.refresh,
         "free_streams": streams,
     }))
     .into_response()

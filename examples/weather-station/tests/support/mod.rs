@@ -116,6 +116,11 @@ impl Bench {
         self.running = start(opened(self.folder.path(), &self.arguments)).unwrap();
     }
 
+    /// Another station with the same settings.
+    pub fn beside(&self) -> Running {
+        start(opened(self.folder.path(), &self.arguments)).unwrap()
+    }
+
     /// The user's settings, as the station has left them.
     pub fn settings(&self) -> String {
         std::fs::read_to_string(self.file("home/weather-station/weather-station.ini")).unwrap()
@@ -168,6 +173,15 @@ impl Bench {
     pub fn post(&self, target: &str, headers: &str, form: &str) -> String {
         let headers = format!("Content-Type: application/x-www-form-urlencoded\r\n{headers}");
         self.request("POST", target, &headers, form.as_bytes())
+    }
+
+    /// Waits until a monitor sees this.
+    pub fn until_health(&self, what: &str) {
+        let begun = std::time::Instant::now();
+        while !self.get("/health", "").contains(what) {
+            assert!(begun.elapsed() < LONG, "never: {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// A new visitor's cookie, as a header line.
@@ -237,8 +251,10 @@ impl Open {
 
     /// Reads events until one holds `text`; panics when the stream ends first.
     pub fn wait_for(&mut self, text: &str) {
+        let begun = std::time::Instant::now();
         while !self.text.contains(text) {
             assert!(self.more(), "the stream ended without {text}");
+            assert!(begun.elapsed() < LONG, "never: {text}");
         }
         let at = self.text.find(text).unwrap();
         self.text.drain(..at + text.len());
