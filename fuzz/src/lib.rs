@@ -3,6 +3,10 @@
 //! Inputs are plain text, so that seeds can be read and written by hand. Where
 //! a target needs several texts, a line of two dashes separates them.
 
+pub mod formats;
+pub mod subscriptions;
+pub mod transfer;
+
 use milieu_diagnostics::{Diagnostic, Source, render, to_json};
 
 /// Every label lies in the text, and every diagnostic can be shown.

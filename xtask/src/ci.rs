@@ -31,8 +31,8 @@ pub struct Arguments {
     /// Stop at the first step that fails.
     #[arg(long)]
     fail_fast: bool,
-    /// How many seconds each fuzzer runs.
-    #[arg(long, default_value_t = 15, value_name = "SECONDS")]
+    /// How many seconds the fuzzers take together.
+    #[arg(long, default_value_t = 100, value_name = "SECONDS")]
     fuzz_seconds: u64,
 }
 
@@ -64,6 +64,23 @@ impl Outcome {
         Self::Tests {
             passed: success.into(),
             failed: (!success).into(),
+        }
+    }
+
+    /// The outcome of a step of two parts.
+    fn and(self, other: Outcome) -> Self {
+        match (self, other) {
+            (
+                Self::Tests { passed, failed },
+                Self::Tests {
+                    passed: more,
+                    failed: worse,
+                },
+            ) => Self::Tests {
+                passed: passed + more,
+                failed: failed + worse,
+            },
+            (Self::Tests { .. }, lacking) | (lacking, _) => lacking,
         }
     }
 }

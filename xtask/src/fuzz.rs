@@ -77,17 +77,28 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(failed.is_empty())
 }
 
-/// Builds all targets and runs each for a while; how many passed, which failed.
+/// Builds all targets and runs them, which takes so many seconds together; how
+/// many passed, which failed.
 pub fn short_round(seconds: u64) -> Result<(u64, Vec<String>)> {
     build()?;
-    each(&targets()?.iter().collect::<Vec<_>>(), seconds)
+    let targets = targets()?;
+    let each_takes = share(seconds, targets.len(), process::processors());
+    each(&targets.iter().collect::<Vec<_>>(), each_takes)
+}
+
+/// How many whole seconds each target has when all of them, so many at once,
+/// shall end after `seconds`; one at least.
+fn share(seconds: u64, targets: usize, at_once: usize) -> u64 {
+    let turns = targets.div_ceil(at_once).max(1) as u64;
+    (seconds / turns).max(1)
 }
 
 fn each(targets: &[&String], seconds: u64) -> Result<(u64, Vec<String>)> {
     let mut passed = 0;
     let mut failed = Vec::new();
-    for target in targets {
-        if one(target, seconds)? {
+    let found = process::side_by_side(targets, |target| one(target, seconds));
+    for (target, success) in targets.iter().zip(found) {
+        if success? {
             passed += 1;
         } else {
             eprintln!(
@@ -163,7 +174,8 @@ fn one(target: &str, seconds: u64) -> Result<bool> {
     let success = fuzzer.status()?.success();
     let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
     if success {
-        eprintln!("  {} inputs", executed(&text).unwrap_or("unknown"));
+        let inputs = executed(&text).unwrap_or("unknown");
+        eprintln!("fuzzed: {target} with {inputs} inputs");
     } else {
         eprintln!("{}", failure(&text));
     }
@@ -226,6 +238,14 @@ mod tests {
         assert!(shown.starts_with("thread 'main' panicked at src/a.rs:1:\nleft != right\n"));
         assert!(shown.ends_with("written to a/crash-1"), "{shown}");
         assert!(shown.lines().count() < 50);
+    }
+
+    #[test]
+    fn the_seconds_are_shared_by_the_targets() {
+        assert_eq!(share(100, 9, 2), 20);
+        assert_eq!(share(100, 20, 2), 10);
+        assert_eq!(share(100, 2, 8), 100);
+        assert_eq!(share(5, 20, 2), 1);
     }
 
     #[test]

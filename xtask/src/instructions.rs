@@ -1,7 +1,7 @@
 //! `cargo xtask instructions`: what an operation costs in instructions.
 //!
 //! A benchmark without a harness of its own (`harness = false`) answers three
-//! requests; `cargo xtask bench` uses the third:
+//! requests, most by way of `xtask/measure`; `cargo xtask bench` uses the third:
 //!
 //! | arguments | what the program does |
 //! |---|---|
@@ -49,9 +49,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let program = build(&arguments.package, &arguments.bench)?;
     let operations = chosen(operations(&program)?, &arguments.operations)?;
     let folder = process::scratch("callgrind")?;
-    for operation in operations {
-        let value = count(&program, &operation, arguments.times, &folder)?;
-        let line = json!({"name": operation, "value": value});
+    let counted = process::side_by_side(&operations, |operation| {
+        count(&program, operation, arguments.times, &folder)
+    });
+    for (operation, value) in operations.iter().zip(counted) {
+        let line = json!({"name": operation, "value": value?});
         process::print(&format!("{line}\n"))?;
     }
     Ok(true)

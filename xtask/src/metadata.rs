@@ -34,6 +34,7 @@ pub struct Package {
 pub struct Target {
     pub name: String,
     pub kind: Vec<String>,
+    pub src_path: PathBuf,
 }
 
 /// A dependency as the manifest states it.

@@ -5,7 +5,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -90,6 +91,53 @@ pub fn pass_through(command: Command, mut line: impl FnMut(&str)) -> Result<Exit
         let _ = writeln!(out, "{text}");
         line(text);
     })
+}
+
+/// Runs a program and repeats what it printed when it has ended, so that those
+/// that run beside it do not mix with it.
+pub fn whole(mut command: Command) -> Result<Output> {
+    let shown = display(&command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("`{shown}` does not start"))?;
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr().lock());
+    // Nobody may be reading any more; the program's exit code still counts.
+    let _ = writeln!(err, "$ {shown}");
+    let _ = err.write_all(&output.stderr);
+    let _ = out.write_all(&output.stdout);
+    Ok(output)
+}
+
+/// How many programs that compute run at once: one on each processor.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Does the work of each item, on all processors at once; items are begun in
+/// their order, which is also that of the results.
+pub fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let one_after_the_other = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else {
+                return done;
+            };
+            done.push((index, work(item)));
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors().min(items.len()))
+            .map(|_| scope.spawn(one_after_the_other))
+            .collect();
+        let done = workers.into_iter().map(|worker| worker.join());
+        done.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<Vec<_>>()
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The standard output of a program that must succeed.
@@ -189,6 +237,23 @@ mod tests {
         shell.args(["-c", "exit 3"]);
         let message = output(shell).unwrap_err().to_string();
         assert!(message.contains("`sh -c 'exit 3'` failed"), "{message}");
+    }
+
+    #[test]
+    fn work_side_by_side_is_done_once_and_answered_in_order() {
+        let items: Vec<usize> = (0..100).collect();
+        let done = AtomicUsize::new(0);
+        let results = side_by_side(&items, |item| {
+            done.fetch_add(1, Ordering::Relaxed);
+            item * 2
+        });
+        assert_eq!(done.into_inner(), 100);
+        assert!(
+            results
+                .iter()
+                .enumerate()
+                .all(|(i, result)| *result == i * 2)
+        );
     }
 
     #[test]

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn programs_below_examples_and_examples_of_crates_are_run() {
         let root = process::root();
-        let target = |name: &str, kind: &str| json!({"name": name, "kind": [kind]});
+        let target = |name: &str, kind: &str| json!({"name": name, "kind": [kind], "src_path": ""});
         let package = |folder: &str, targets: serde_json::Value, metadata: serde_json::Value| {
             json!({
                 "name": folder, "manifest_path": root.join(folder).join("Cargo.toml"),

@@ -1,10 +1,13 @@
 //! The steps of `cargo xtask ci`, cheapest first.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use anyhow::Result;
 
 use super::{Outcome, Step, Surroundings, examples};
+use crate::metadata::Package;
 use crate::{fuzz, goals, process, tidy};
 
 /// Every step, in the order in which they run.
@@ -91,13 +94,19 @@ fn clippy(_: &Surroundings) -> Result<Outcome> {
     all([workspace, fuzz])
 }
 
-fn test(_: &Surroundings) -> Result<Outcome> {
-    tests(process::cargo([
-        "test",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-    ]))
+/// Many a test waits or has one thread, so the test programs run side by side.
+fn test(surroundings: &Surroundings) -> Result<Outcome> {
+    let test = || process::cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    let mut built = test();
+    built.arg("--no-run");
+    if all([built])? != Outcome::of(true) {
+        return Ok(Outcome::of(false));
+    }
+    let mut programs: Vec<_> = ["--doc", "--lib", "--bins"]
+        .map(|kind| vec![kind.to_owned()])
+        .into();
+    programs.extend(integration_tests(&surroundings.metadata.packages));
+    tests_side_by_side(&programs, test)
 }
 
 fn docs(_: &Surroundings) -> Result<Outcome> {
@@ -158,34 +167,77 @@ fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
 }
 
 fn loom(_: &Surroundings) -> Result<Outcome> {
-    let mut cargo = process::cargo(["test", "--release", "-p", "milieu-context"]);
-    cargo
-        .args(["--test", "loom"])
-        .env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", "target/loom");
-    tests(cargo)
+    let mut counted = (0, 0);
+    let mut success = true;
+    for models in [
+        ["-p", "milieu-context", "--test", "loom"].as_slice(),
+        &["-p", "milieu-stream", "--lib"],
+    ] {
+        let mut cargo = process::cargo(["test", "--release"]);
+        cargo
+            .args(models)
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", "target/loom");
+        eprintln!("$ {}", process::display(&cargo));
+        let status = process::pass_through(cargo, |line| add(&mut counted, line))?;
+        success &= status.success();
+    }
+    Ok(outcome(success, counted))
 }
 
-fn miri(_: &Surroundings) -> Result<Outcome> {
+/// The package of which all tests are run.
+const CONTEXT: &str = "milieu-context";
+
+/// Another that has a little unsafe code, and the test that goes there. What is
+/// known of a type is kept for as long as the program runs, so leaks are none.
+const BODIES: &str = "milieu-transfer";
+const BODIES_TEST: &str = "described";
+
+/// Miri interprets on one processor, so the test programs run side by side.
+fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     if process::succeeds_silently(process::cargo_of("nightly", ["miri", "--version"])) {
-        let mut cargo = process::cargo_of("nightly", ["miri", "test", "-p", "milieu-context"]);
-        cargo
-            .args(["--lib", "--tests"])
-            .env("CARGO_TARGET_DIR", "target/miri");
-        return tests(cargo);
+        let test = |package: &str| {
+            let mut cargo = process::cargo_of("nightly", ["miri", "test", "-p", package]);
+            cargo.env("CARGO_TARGET_DIR", "target/miri");
+            cargo
+        };
+        let mut built = test(CONTEXT);
+        built.args(["--lib", "--tests", "--no-run"]);
+        if all([built])? != Outcome::of(true) {
+            return Ok(Outcome::of(false));
+        }
+        let packages = &surroundings.metadata.packages;
+        let context = packages.iter().find(|it| it.name == CONTEXT);
+        let mut programs = vec![vec!["--lib".to_owned()]];
+        programs.extend(integration_tests(context));
+        let of_context = tests_side_by_side(&programs, || test(CONTEXT))?;
+        let mut bodies = test(BODIES);
+        bodies
+            .args(["--test", BODIES_TEST])
+            .env("MIRIFLAGS", "-Zmiri-ignore-leaks");
+        return Ok(of_context.and(tests(bodies)?));
     }
     eprintln!(
         "Miri is not installed (rustup toolchain install nightly --component miri,rust-src); \
          the address sanitizer stands in for it"
     );
-    let mut cargo = process::cargo(["test", "-p", "milieu-context", "--lib", "--tests"]);
-    cargo
-        .args(["--target", &fuzz::host()?])
-        // The sanitizers are in the stable compiler too, behind this door.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("CARGO_TARGET_DIR", "target/sanitizer");
-    tests(cargo)
+    let host = fuzz::host()?;
+    let test = |package: &str| {
+        let mut cargo = process::cargo(["test", "-p", package, "--target", &host]);
+        cargo
+            // The sanitizers are in the stable compiler too, behind this door.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Zsanitizer=address")
+            .env("CARGO_TARGET_DIR", "target/sanitizer");
+        cargo
+    };
+    let mut context = test(CONTEXT);
+    context.args(["--lib", "--tests"]);
+    let mut bodies = test(BODIES);
+    bodies
+        .args(["--test", BODIES_TEST])
+        .env("ASAN_OPTIONS", "detect_leaks=0");
+    Ok(tests(context)?.and(tests(bodies)?))
 }
 
 fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
@@ -221,6 +273,43 @@ fn all(commands: impl IntoIterator<Item = Command>) -> Result<Outcome> {
         success &= command.status()?.success();
     }
     Ok(Outcome::of(success))
+}
+
+/// What tells Cargo the integration tests of these packages, name by name, those
+/// with the largest source first: they take the longest, and the short ones fill
+/// what is left.
+fn integration_tests<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<Vec<String>> {
+    let mut bytes = BTreeMap::new();
+    for target in packages.into_iter().flat_map(|it| it.targets_of("test")) {
+        let source = std::fs::metadata(&target.src_path).map_or(0, |file| file.len());
+        *bytes.entry(&target.name).or_insert(0) += source;
+    }
+    let mut names: Vec<_> = bytes.into_iter().collect();
+    names.sort_by_key(|(_, bytes)| Reverse(*bytes));
+    let option = |(name, _): (&String, u64)| vec!["--test".to_owned(), name.clone()];
+    names.into_iter().map(option).collect()
+}
+
+/// Runs test programs on all processors and counts their tests.
+fn tests_side_by_side(
+    programs: &[Vec<String>],
+    cargo: impl Fn() -> Command + Sync,
+) -> Result<Outcome> {
+    let run = |program: &Vec<String>| {
+        let mut cargo = cargo();
+        cargo.args(program);
+        process::whole(cargo)
+    };
+    let mut counted = (0, 0);
+    let mut success = true;
+    for output in process::side_by_side(programs, run) {
+        let output = output?;
+        success &= output.status.success();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            add(&mut counted, line);
+        }
+    }
+    Ok(outcome(success, counted))
 }
 
 /// Runs a command that runs tests and counts them.

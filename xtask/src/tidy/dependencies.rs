@@ -12,8 +12,18 @@ pub const VOCABULARY: &[&str] = &["keys", "diagnostics"];
 
 /// Linked into applications.
 const RUN_TIMES: &[&str] = &[
-    "context", "store", "transfer", "stream", "adapters", "star", "fiber", "threads", "preload",
-    "capi", "milieu",
+    "context",
+    "store",
+    "transfer",
+    "expressions",
+    "stream",
+    "adapters",
+    "star",
+    "fiber",
+    "threads",
+    "preload",
+    "capi",
+    "milieu",
 ];
 
 /// Text in, files out.

@@ -1,0 +1,8 @@
+//! Events and values in CBOR: nothing that is read is lost when it is written.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use milieu_fuzz::transfer::check;
+use milieu_transfer::Cbor;
+
+fuzz_target!(|input: &[u8]| check(&Cbor::default(), input));
