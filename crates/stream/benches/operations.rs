@@ -3,10 +3,12 @@
 //! It answers as `xtask/measure` says.
 
 use std::hint::black_box;
+use std::iter;
 use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use measure::{Loop, Operation, alone, answer, paired};
 use milieu_diagnostics::{Diagnostic, Source};
@@ -20,9 +22,10 @@ use milieu_stream::{
 use milieu_transfer::{Event, Header, Origin, Stream, Time};
 
 static OPERATIONS: &[Operation] = &[
-    paired("filters-5", || graph(5, 1), virtual_chain),
-    paired("expressions-5", expressions, virtual_chain),
-    alone("filters-5-by-hand", virtual_chain),
+    paired("filters-5", || graph(5, 1), || virtual_chain(5)),
+    paired("expressions-5", expressions, || virtual_chain(5)),
+    alone("filters-5-by-hand", || virtual_chain(5)),
+    alone("filters-0-by-hand", || virtual_chain(0)),
     alone("filters-0", || graph(0, 1)),
     alone("receivers-1", || graph(1, 1)),
     alone("receivers-101", || graph(1, 101)),
@@ -30,6 +33,8 @@ static OPERATIONS: &[Operation] = &[
     alone("published-looked-at", || published(true)),
     alone("queues-1", || queues(1)),
     alone("queues-11", || queues(11)),
+    alone("queues-in-thread-1000-1", || queues_in_thread(1)),
+    alone("queues-in-thread-1000-11", || queues_in_thread(11)),
     paired("queue-in-thread-1000", queue_in_thread, channel_in_thread),
 ];
 
@@ -177,6 +182,28 @@ fn queue_in_thread() -> Loop {
     )
 }
 
+/// A thousand events to queues that another thread empties, one after the other,
+/// whenever it has had something else to do for a while.
+fn queues_in_thread(count: usize) -> Loop {
+    const ELSEWHERE: Duration = Duration::from_micros(50);
+    let streams = streams();
+    let publisher = streams.publisher::<f64>("/t").expect("the name is free");
+    let flow = Flow::Stream("/t".into());
+    let subscribe = |_| streams.subscribe(&flow, EVERY).expect("a good flow");
+    let mut subscribers: Vec<Subscriber> = (0..count).map(subscribe).collect();
+    let take = |subscriber: &mut Subscriber| iter::from_fn(|| subscriber.try_next()).last();
+    to_thread(
+        move || _ = publisher.publish(black_box(5.0)),
+        move || {
+            let until = Instant::now() + ELSEWHERE;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            subscribers.iter_mut().map(take).last().flatten()
+        },
+    )
+}
+
 /// The same through a channel of the standard library, without anything else.
 fn channel_in_thread() -> Loop {
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -200,7 +227,7 @@ fn to_thread(
     mut take: impl FnMut() -> Option<Event> + Send + 'static,
 ) -> Loop {
     const EVENTS: u64 = 1000;
-    const BEHIND: u64 = 500;
+    const BEHIND: u64 = 5000;
     let taken = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&taken);
     std::thread::spawn(move || {
@@ -282,9 +309,10 @@ impl Filter for End {
     }
 }
 
-fn virtual_chain() -> Loop {
+/// Filters by hand, and a receiver at their end.
+fn virtual_chain(filters: usize) -> Loop {
     let mut chain: Box<dyn Filter> = Box::new(End);
-    for _ in 0..5 {
+    for _ in 0..filters {
         let bound = black_box(3.0);
         chain = Box::new(Above { bound, next: chain });
     }
