@@ -266,6 +266,50 @@ fn whoever_goes_somewhere_is_exactly_there_and_has_its_past() {
 }
 
 #[test]
+fn whoever_goes_behind_the_end_begins_again() {
+    let rows = || replay::csv("rows.csv").content(ROWS.as_bytes());
+    let beyond = at("2099-01-01T00:00:00Z");
+    // A pass lasts 70 s, the first one too although all of it is skipped.
+    for (replay, first, times) in [
+        (rows().forever(), 0.0, [70.0, 80.0]),
+        (
+            rows().forever().lead(Span::from_seconds(15)),
+            0.0,
+            [70.0, 80.0],
+        ),
+        (
+            rows().forever().until(at("2013-01-01T00:00:20Z")),
+            0.0,
+            [20.0, 30.0],
+        ),
+        (
+            rows().forever().from(at("2013-01-01T00:00:05Z")),
+            10.0,
+            [70.0, 100.0],
+        ),
+    ] {
+        let control = replay.control();
+        control.seek(beyond);
+        let mut source = Watched::new(replay);
+        assert_eq!(recorded(&source.run(0.0)), times[..1], "it comes now");
+        assert_eq!(source.status(), &Status::Working);
+        let now = Time::from_seconds(1_000_000);
+        let place = control.position(now).expect("it is somewhere");
+        assert_eq!((place - at(START)).seconds(), first);
+        assert_eq!(recorded(&source.run(30.0))[0], times[1]);
+    }
+    let replay = rows();
+    replay.control().seek(beyond);
+    let mut once = Watched::new(replay);
+    assert!(once.run(10.0).is_empty());
+    assert_eq!(once.status(), &Status::Ended);
+    let nothing = rows().forever().from(beyond);
+    let mut source = Watched::new(nothing);
+    source.run(10.0);
+    assert!(source.failure().contains("no row that could be replayed"));
+}
+
+#[test]
 fn a_clock_that_is_set_back_stops_no_recording() {
     let root = tempdir().unwrap();
     put(root.path(), "rows.csv", ROWS);

@@ -78,7 +78,7 @@ impl Clock {
 /// What was seen of the recording since its beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pass {
-    first: Option<Time>,
+    pub(super) first: Option<Time>,
     last: Time,
     /// The last distance between two rows of different times.
     apart: Span,

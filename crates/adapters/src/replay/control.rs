@@ -67,7 +67,8 @@ impl Control {
         self.wish(Wish::Resume);
     }
 
-    /// Goes on with the first row that was recorded at this time or later.
+    /// Goes on with the first row that was recorded at this time or later. Where
+    /// there is none, the next pass begins; without a next pass it ends.
     pub fn seek(&self, time: Time) {
         self.wish(Wish::Seek(time));
     }

@@ -33,6 +33,8 @@ pub struct Replay {
     pending: Option<(Time, Publish)>,
     /// Rows that were recorded before are skipped.
     skipped: Time,
+    /// Whether all rows were skipped since it was told where to go.
+    is_seeking: bool,
     retry: Retry,
     clock: Clock,
     pass: Pass,
@@ -91,6 +93,7 @@ impl Replay {
             rows: None,
             pending: None,
             skipped: Time::MIN,
+            is_seeking: false,
             retry: Retry::new(),
             clock: Clock::default(),
             pass: Pass::default(),
@@ -181,7 +184,8 @@ impl Replay {
         self
     }
 
-    /// Replays it again and again; see [`passes`](Replay::passes).
+    /// Replays it again and again; see [`passes`](Replay::passes). Whoever
+    /// [seeks](Control::seek) a time behind the last row gets the first one.
     #[must_use]
     pub fn forever(mut self) -> Replay {
         self.passes = None;
@@ -222,6 +226,7 @@ impl Replay {
                     let time = time.max(self.from);
                     let lead = self.lead.unwrap_or(Span::ZERO);
                     self.skipped = (time - lead).max(self.from);
+                    self.is_seeking = true;
                     self.rows = None;
                     self.pending = None;
                     let now = self.clock.now;
@@ -261,7 +266,7 @@ impl Replay {
             return Ok(Step::Ended);
         };
         match rows.next().map_err(|error| error.to_string())? {
-            Next::Row(time, _) if time < self.skipped => {
+            Next::Row(time, _) if time < self.skipped && time < self.until => {
                 // Passes last as long wherever one has begun.
                 if time >= self.from {
                     self.pass.see(time);
@@ -270,6 +275,7 @@ impl Replay {
             }
             Next::Row(time, publish) if time < self.until => {
                 self.read += 1;
+                self.is_seeking = false;
                 self.pass.see(time);
                 Ok(Step::Row(time, publish))
             }
@@ -293,10 +299,15 @@ impl Replay {
                 return Ok(Step::Ended);
             }
         }
-        if self.read == 0 {
+        let Some(first) = self.pass.first else {
             return Err("it has no row that could be replayed".to_owned());
-        }
+        };
         self.pass.end();
+        if std::mem::take(&mut self.is_seeking) {
+            // What was sought is not there, so the first row comes now.
+            let start = (self.clock.now, first + self.pass.before);
+            self.clock.anchor = self.lead.map(|_| start);
+        }
         self.skipped = self.from;
         self.rows = Some(self.recording.open().map_err(|error| error.to_string())?);
         Ok(Step::Skipped)
