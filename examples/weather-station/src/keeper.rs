@@ -2,7 +2,8 @@
 //! (CoElektra, IV-A), away from the requests; and taking over what others write
 //! meanwhile: another station, an editor, `milieu key set`.
 //!
-//! The thread sleeps until there is news. Choices come in bursts, so it lets a
+//! The thread sleeps until there is news, and looks now and then whether the
+//! replay goes on, of which nobody tells. Choices come in bursts, so it lets a
 //! moment pass before it writes, and it writes a last time when the station
 //! ends. What cannot be written stays in memory and is tried again; the status
 //! at `/health` says so meanwhile.
@@ -19,7 +20,8 @@ use std::time::{Duration, Instant};
 /// How long choices are collected before they are written.
 const CALM: Duration = Duration::from_millis(300);
 
-/// How soon a write that failed is tried again.
+/// How soon a write that failed is tried again, and how often the replay is
+/// looked at.
 const AGAIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn keep(milieu: &Milieu, mut cx: Context<Environment>, station: &Station) {
@@ -35,10 +37,16 @@ pub(crate) fn keep(milieu: &Milieu, mut cx: Context<Environment>, station: &Stat
     if let Err(error) = &watching {
         say(&format_args!("what others write is not seen: {error}"));
     }
-    let mut failed = None;
+    let (mut failed, mut stuck) = (None, None);
     loop {
-        let again = failed.as_ref().map(|_: &String| Instant::now() + AGAIN);
-        cx.wait(again);
+        let failure = station.streams.replay_failure();
+        if let Some(failure) = failure.as_ref().filter(|_| stuck != failure) {
+            say(&format_args!("the replay fails: {failure}"));
+        }
+        stuck = failure;
+        if !cx.wait(Instant::now() + AGAIN) && failed.is_none() {
+            continue;
+        }
         cx.sync();
         station.streams.follow(&mut cx);
         let ends = ends_within(&mut cx, CALM);

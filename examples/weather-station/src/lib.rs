@@ -12,7 +12,7 @@
 //!
 //! Threads: a pool serves the pages, one thread polls all sources, one writes
 //! down what visitors choose. Activating `shutdown` wakes those that wait and
-//! joins them; the sources end with the station.
+//! joins them; then nobody needs the sources, and their thread is joined, too.
 
 mod defaults;
 mod keeper;
@@ -108,7 +108,8 @@ impl From<milieu::Error> for NoStart {
 /// A station that runs. Dropping it ends it.
 pub struct Running {
     address: SocketAddr,
-    milieu: Arc<Milieu>,
+    /// Nothing once it has ended. With the last of it ends the sources' thread.
+    milieu: Option<Arc<Milieu>>,
     cx: Context<Environment>,
     /// What has to be woken and joined.
     ending: Arc<Ending>,
@@ -123,20 +124,22 @@ impl Running {
         self.address
     }
 
-    /// Its streams, layers and settings.
+    /// Its streams, layers and settings; nothing once it has ended.
     #[must_use]
-    pub fn milieu(&self) -> &Milieu {
-        &self.milieu
+    pub fn milieu(&self) -> Option<&Milieu> {
+        self.milieu.as_deref()
     }
 
     /// Ends it by activating the layer `shutdown`, whose action wakes and joins
-    /// all threads. Ending twice is ending once.
+    /// all threads but that of the sources, which is joined thereafter. Ending
+    /// twice is ending once.
     pub fn end(&mut self) {
         // A cycle, the only error, needs a layer that is a contextual value.
         let _ = self.cx.activate(layer::Shutdown);
+        self.milieu = None;
     }
 
-    /// How many threads the station still has.
+    /// How many threads the station still has, without that of the sources.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.ending.threads().len()
@@ -197,6 +200,7 @@ pub fn start(milieu: Milieu) -> Result<Running, NoStart> {
     let recording = Recording::read(recording::csv(&settings.recording));
     let recording = recording.map_err(NoStart::Setting)?;
     let begin = settings.start.unwrap_or_else(|| this_time_of(&recording));
+    let begin = recording.wrapped(begin);
     let streams = Streams::start(Arc::clone(&milieu), &mut cx, &settings, begin)?;
     let visitors = visitors::Visitors::new(&mut cx);
     let station = Arc::new(Station::new(recording, streams, visitors));
@@ -214,7 +218,7 @@ pub fn start(milieu: Milieu) -> Result<Running, NoStart> {
     // From here on whatever fails ends what has begun.
     let running = Running {
         address,
-        milieu: Arc::clone(&milieu),
+        milieu: Some(Arc::clone(&milieu)),
         cx,
         ending: Arc::clone(&ending),
         _action: action,

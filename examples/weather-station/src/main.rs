@@ -29,8 +29,8 @@ fn run() -> Result<(), NoStart> {
     };
     let mut station = start(milieu)?;
     // Other programs of this user may look at the streams, which is not needed here.
-    let control = station.milieu().control();
-    if let Err(error) = &control {
+    let control = station.milieu().map(Milieu::control);
+    if let Some(Err(error)) = &control {
         eprintln!("weather-station: `milieu stream` does not reach it: {error}");
     }
     let no = |error: std::io::Error| NoStart::System(format!("signals: {error}"));

@@ -73,6 +73,7 @@ impl Station {
             speed: cx.sw.pi.replay.speed,
             machine: &self.streams.machine(),
             failures: &self.streams.failures(),
+            replay_failure: self.streams.replay_failure().as_deref(),
             tamper: cx.sw.pi.tamper,
             input: &self.streams.tamper_input(),
         })

@@ -15,9 +15,9 @@ use milieu::diagnostics::Source as Text;
 use milieu::keys::Name;
 use milieu::stream::language::Language;
 use milieu::stream::{
-    CannotPublish, Delivery, Driving, Listening, Named, Source, Sourcing, Status, Subscriber,
+    CannotPublish, Delivery, Driving, Flow, Listening, Named, Source, Sourcing, Status, Subscriber,
 };
-use milieu::transfer::Span;
+use milieu::transfer::{Rights, Span};
 use milieu::{Applied, Context, Milieu};
 use milieu_adapters::replay::{Control, Pace};
 use milieu_adapters::{Format, files, gpio};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long sources may take for their first look before the station starts
 /// without their values.
@@ -106,8 +106,9 @@ pub(crate) struct Streams {
     profile_file: PathBuf,
     tamper: Mutex<Option<Tamper>>,
     replay: Control,
+    replaying: Sourcing,
     /// What holds for as long as it is kept.
-    _kept: (Applied, Named, Listening, Sourcing),
+    _kept: (Applied, Named, Listening),
 }
 
 impl Streams {
@@ -148,7 +149,8 @@ impl Streams {
             profile_file: settings.profile.clone(),
             tamper: Mutex::default(),
             replay: control,
-            _kept: (applied, bound, listening, replaying),
+            replaying,
+            _kept: (applied, bound, listening),
             sensors,
             machine,
             driving,
@@ -163,7 +165,31 @@ impl Streams {
         cx.sync();
         streams.follow(cx);
         let _ = streams.driving.has_looked(FIRST_LOOK);
+        streams.see_alarm(cx)?;
         Ok(streams)
+    }
+
+    /// Waits for an alarm that was there before the station. What the contact
+    /// says at first is debounced, so that the layer comes a little later.
+    fn see_alarm(&self, cx: &mut Context<Environment>) -> Result<(), milieu::Error> {
+        let tamper = locked(&self.tamper);
+        let watched = tamper
+            .as_ref()
+            .and_then(|it| it.watched.as_ref()?.as_ref().ok());
+        let Some(watched) = watched.filter(|it| it.status() == Status::Working) else {
+            return Ok(());
+        };
+        let contact = Flow::Stream(watched.name().as_str().into());
+        let contact = self.milieu.stream_of(contact)?;
+        let said = contact.subscribe(Delivery::Latest)?.wait_for(FIRST_LOOK);
+        let said = said.and_then(|event| event.value(Rights::ALL).ok());
+        let is_active = said.is_some_and(|said| said.field("is_active") == Some(&true.into()));
+        let until = Instant::now() + FIRST_LOOK;
+        cx.sync();
+        while is_active && cx.layer::<layer::Tamper>().is_none() && cx.wait(until) {
+            cx.sync();
+        }
+        Ok(())
     }
 
     /// Replays as fast as the settings have it, and watches the tamper input of
@@ -233,6 +259,11 @@ impl Streams {
         self.sensors.iter().filter_map(failure).collect()
     }
 
+    /// Why the recording is replayed no more, or not whole.
+    pub(crate) fn replay_failure(&self) -> Option<String> {
+        failure(&self.replaying)
+    }
+
     /// An event whenever pages should look again.
     pub(crate) fn news(&self) -> Result<Subscriber, milieu::Error> {
         self.milieu.flow("/pages/news")?.subscribe(Delivery::Latest)
@@ -252,6 +283,7 @@ impl Streams {
 fn failure(source: &Sourcing) -> Option<String> {
     match source.status() {
         Status::Failing(why) => Some(why.to_string()),
-        _ => None,
+        Status::Ended => Some(format!("{}: it has ended", source.name())),
+        Status::Starting | Status::Working => None,
     }
 }

@@ -68,6 +68,46 @@ fn what_is_wrong_is_said_with_place_and_remedy() {
 }
 
 #[test]
+fn a_replay_that_fails_is_in_the_log() {
+    let folder = machine();
+    let file = folder.path().join("own.csv");
+    let year = concat!(env!("CARGO_MANIFEST_DIR"), "/data/weather-2013.csv");
+    std::fs::copy(year, &file).unwrap();
+    let recording = format!("--recording={}", file.display());
+    let mut child = program(folder.path())
+        .args(arguments(folder.path(), &[recording]))
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    let address = line.trim().trim_start_matches("http://");
+    let address = address.trim_end_matches('/');
+    std::fs::remove_file(&file).unwrap();
+    let form = "time=2013-05-09T12:00";
+    let request = format!(
+        "POST /time HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    support::assert_status(&support::ask(address, &request), 303);
+    // Whoever waits too long is ended, so that the log ends, too.
+    let pid = rustix::process::Pid::from_child(&child);
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        let _ = waiting.recv_timeout(LONG);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    });
+    line.clear();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    errors.read_line(&mut line).unwrap();
+    drop(done);
+    guard.join().unwrap();
+    child.wait().unwrap();
+    let said = format!("weather-station: the replay fails: {}: ", file.display());
+    assert!(line.starts_with(&said), "{line}");
+}
+
+#[test]
 fn a_signal_ends_it_with_open_pages_and_keeps_what_was_chosen() {
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
         let folder = machine();

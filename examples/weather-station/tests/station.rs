@@ -333,7 +333,7 @@ fn a_busy_machine_renews_pages_less_often_for_a_while() {
 #[test]
 fn everything_has_a_name_that_others_subscribe_to() {
     let bench = Bench::new(&["--speed=86400"]);
-    let milieu = bench.running.milieu();
+    let milieu = bench.running.milieu().expect("it has not ended");
     let mut agreed = milieu
         .flow("/weather/temperature | filter sensors == 3")
         .unwrap()
@@ -418,6 +418,15 @@ fn what_cannot_start_says_where_and_what_to_do() {
         error.contains("option --profile") && error.contains("write one into its first line"),
         "{error}"
     );
+    let profile = std::fs::File::create(bench.file("profile")).unwrap();
+    profile.set_len((1 << 20) + 1).unwrap();
+    let (error, code) = fails(&[]);
+    let said = "/profile: it is longer than 1 MiB and is not read; name a shorter file";
+    assert!(
+        error.starts_with("option --profile: /hw/pi/profile: ") && error.ends_with(said),
+        "{error}"
+    );
+    assert_eq!(code, 2);
 
     std::fs::write(bench.file("profile"), "bench").unwrap();
     let settings = bench.file("home/weather-station/weather-station.ini");

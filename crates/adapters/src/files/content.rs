@@ -162,7 +162,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let read = file.take(LENGTH_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| reason("file", &error))?;
     if bytes.len() as u64 > LENGTH_MAX {
-        return Err("it is longer than 1 MiB and is not read".to_owned());
+        return Err("it is longer than 1 MiB and is not read; name a shorter file".to_owned());
     }
     Ok(bytes)
 }

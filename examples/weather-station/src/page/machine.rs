@@ -39,7 +39,7 @@ pub(super) fn panel(view: &View<'_>, words: &Words<'_>) -> String {
         put!(
             &mut out,
             r#"<details class="more"><summary>{}: {count}</summary><ul>"#,
-            Escaped(&*t.sensor_failed)
+            Escaped(&*t.no_reading)
         );
         for failure in view.failures {
             put!(&mut out, "<li><bdi>{}</bdi></li>", Escaped(failure));

@@ -50,6 +50,8 @@ pub(crate) struct View<'a> {
     pub(crate) machine: &'a Machine,
     /// Which sensors say nothing, and why.
     pub(crate) failures: &'a [String],
+    /// Why the recording is replayed no more, or not whole.
+    pub(crate) replay_failure: Option<&'a str>,
     /// Whether somebody tampers.
     pub(crate) tamper: bool,
     /// What is known of the tamper input.

@@ -15,6 +15,13 @@ pub(super) fn panel(view: &View<'_>, words: &Words<'_>) -> String {
         Escaped(&*t.replay),
         Escaped(&*t.replay_detail),
     );
+    if let Some(failure) = view.replay_failure {
+        put!(
+            &mut out,
+            r#"<ul class="notes"><li class="doubt"><bdi>{}</bdi></li></ul>"#,
+            Escaped(failure)
+        );
+    }
     let progress = view.recording.progress(view.now);
     let percent = words.unit(&t.percent, progress * 100.0, 1);
     put!(

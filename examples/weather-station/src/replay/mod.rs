@@ -41,6 +41,14 @@ pub struct Slot<'a> {
 }
 
 impl Recording {
+    /// A time within it: behind its end comes its beginning.
+    #[must_use]
+    pub fn wrapped(&self, time: Time) -> Time {
+        let span = self.end().0 - self.first().0;
+        self.first()
+            .plus((time.0 - self.first().0).rem_euclid(span))
+    }
+
     /// How much of it lies behind, 0 to 1.
     #[must_use]
     pub fn progress(&self, now: Time) -> f64 {
@@ -132,6 +140,20 @@ mod tests {
                 .count(),
             5
         );
+    }
+
+    #[test]
+    fn times_outside_the_recording_are_wrapped_into_it() {
+        let year = year();
+        for (outside, within) in [
+            ("2013-05-08T12:30", "2013-05-08T12:30"),
+            ("2013-01-01T05:00", "2013-12-30T23:00"),
+            ("2013-12-31T00:00", "2013-01-01T06:00"),
+            ("2014-02-01T00:00", "2013-02-02T06:00"),
+            ("1970-01-01T00:00", "2013-10-27T00:00"),
+        ] {
+            assert_eq!(year.wrapped(time(outside)), time(within), "{outside}");
+        }
     }
 
     #[test]

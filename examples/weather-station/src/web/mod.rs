@@ -141,9 +141,15 @@ fn accepted(headers: &HeaderMap) -> &str {
 async fn health(State(app): State<App>, cx: Cx) -> Response {
     let streams = app.streams.available_permits();
     let (unkept, input) = (app.station.unkept(), app.station.streams.tamper_input());
+    let replay = app.station.streams.replay_failure();
+    let status = match (&unkept, &replay) {
+        (Some(_), _) => "choices are not kept",
+        (None, Some(_)) => "the replay fails",
+        (None, None) => "ok",
+    };
     Json(json!({
-        "status": if unkept.is_some() { "choices are not kept" } else { "ok" },
-        "failure": unkept,
+        "status": status,
+        "failure": unkept.or(replay),
         "time": app.station.now().to_string(),
         "speed": cx.sw.pi.replay.speed,
         "tamper": cx.sw.pi.tamper,

@@ -100,7 +100,13 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(arguments: &[&str]) -> Bench {
+        Bench::prepared(arguments, |_| {})
+    }
+
+    /// A station that finds what `prepare` has put into its folder.
+    pub fn prepared(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Bench {
         let folder = machine();
+        prepare(folder.path());
         let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         let running = start(opened(folder.path(), &arguments)).unwrap();
         Bench {
