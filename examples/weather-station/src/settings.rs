@@ -96,7 +96,7 @@ pub(crate) fn input(cx: &Context<Environment>) -> Option<Input> {
         }),
         Kind::File => {
             let file = folder.join(&*gpio.tamper);
-            // The kernel's GPIO files: a folder for each line.
+            // The kernel's GPIO files: a folder for each line that was exported.
             let file = if file.is_dir() {
                 file.join("value")
             } else {

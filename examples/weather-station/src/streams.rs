@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 /// without their values.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
-/// The kernel tells of no changes of its GPIO files.
+/// How often a tamper file is looked at: the kernel tells of changes of ordinary
+/// files, of GPIO files it does not. What is shorter there is missed.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How much of the recording comes at once after a jump, so that subscribers
@@ -43,7 +44,8 @@ const LEAD: Span = Span::from_seconds(24 * 3600);
 pub(crate) enum Input {
     /// A file that holds `1` or `0`.
     File(PathBuf),
-    /// A line of a GPIO chip, by its offset or its name.
+    /// A line of a GPIO chip, by its offset or its name. The kernel tells of its
+    /// edges; whoever runs the station needs the right to open the chip.
     Line { chip: PathBuf, line: String },
 }
 
@@ -56,7 +58,7 @@ impl fmt::Display for Input {
     }
 }
 
-/// What a tamper file says, as lines of GPIO chips say it.
+/// What a tamper file says. The levels of lines have this field, too.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Contact {
     is_active: bool,

@@ -3,6 +3,7 @@
 mod support;
 
 use milieu::stream::Delivery;
+use milieu::transfer::{Rights, Value};
 use std::path::Path;
 use support::{Bench, LONG, Open, assert_status, body};
 
@@ -53,6 +54,29 @@ fn a_replay_that_fails_says_so_and_goes_on_if_it_can() {
     let page = bench.get("/", "");
     assert!(body(&page).contains("own.csv: it has no column"));
     bench.assert_alive();
+}
+
+#[test]
+fn what_cannot_be_is_kept_from_the_days_extremes() {
+    let bench = Bench::new(&[]);
+    let milieu = bench.running.milieu().expect("it has not ended");
+    let subscribed = |flow: &str| {
+        let flow = milieu.flow(flow).unwrap();
+        flow.subscribe(Delivery::default()).unwrap()
+    };
+    let begin = "/weather/observations | filter time == timestamp('2013-05-08T16:00:00Z')";
+    assert!(subscribed(begin).wait_for(LONG).is_some());
+    let mut days = subscribed("/weather/day | filter group == 'JFK' | transform minimum");
+    // The hours of the day before come at once. For 02:00 were -10.5 °C reported.
+    bench.post("/time", "", "time=2013-05-09T03:00");
+    for _ in 0..24 {
+        let day = days.wait_for(LONG).expect("one for each other hour");
+        let minimum = day.value(Rights::ALL).unwrap();
+        assert!(
+            matches!(minimum, Value::Double(it) if it > 0.0),
+            "{minimum:?}"
+        );
+    }
 }
 
 #[test]
