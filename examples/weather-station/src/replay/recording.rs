@@ -255,7 +255,9 @@ fn columns(csv: Replay) -> Replay {
         .typed::<Report>()
 }
 
-/// Everything that was recorded.
+/// Everything that was recorded. Pages look back into it, and not into what the
+/// stream has said: a page after a jump has a week at once, a spike is known by
+/// the reading after it, and where the recording ends only the whole says.
 #[derive(Clone, Debug)]
 pub struct Recording {
     stations: [Vec<Observation>; 3],
