@@ -301,7 +301,7 @@ fn rights_are_kept_whatever_is_asked_for() {
     let rights = Rights {
         read: scope(&["/labs/005/**"]),
         publish: scope(&["/guests/*"]),
-        private: Scope::none(),
+        ..Rights::default()
     };
     let settings = Settings::new(Access::new(Token::new(TOKEN).unwrap(), rights));
     let serving = http::serve(&streams, settings).unwrap();
@@ -351,6 +351,7 @@ fn private_fields_are_for_those_who_may_read_them() {
     });
     let public = Rights {
         private: Scope::none(),
+        set: Scope::none(),
         ..Rights::all()
     };
     let other = "fedcba9876543210";

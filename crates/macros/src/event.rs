@@ -39,8 +39,21 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         quote! { <#parent as #crate_path::Described>::lineage(types); }
     });
     let name = &input.ident;
-    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    let mut generics = input.generics.clone();
+    if !generics.params.is_empty() {
+        let (_, type_generics, _) = input.generics.split_for_impl();
+        let bound = syn::parse_quote! { #name #type_generics: #crate_path::Body };
+        generics.make_where_clause().predicates.push(bound);
+    }
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let derived = input.generics.params.is_empty().then(|| {
+        quote! {
+            #crate_path::inventory::submit! { #crate_path::Derived::new::<#name>() }
+        }
+    });
     Ok(quote! {
+        #derived
+
         #[automatically_derived]
         #[allow(clippy::needless_return)]
         impl #impl_generics #crate_path::Described for #name #type_generics #where_clause {

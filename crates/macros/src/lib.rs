@@ -149,8 +149,8 @@ pub fn choice_derive(input: TokenStream) -> TokenStream {
 /// }
 ///
 /// # fn main() {
-/// let child = Kind::<UnitTemperature>::described().of();
-/// assert!(child.is(Kind::<Temperature>::described().of()));
+/// let child = Kind::<UnitTemperature>::new().of();
+/// assert!(child.is(Kind::<Temperature>::new().of()));
 /// # }
 /// ```
 ///
@@ -160,6 +160,10 @@ pub fn choice_derive(input: TokenStream) -> TokenStream {
 /// are not used again. `#[event(extends)]` says that a field holds what the type
 /// extends, which derives `Event` too. `#[event(crate = ::milieu::transfer)]` on
 /// the struct says where transfer modes are.
+///
+/// A type without parameters is known by this wherever its events are made or read.
+/// One with parameters, `Reading<T>`, is many types: `Kind::<Reading<f64>>::described()`
+/// makes one known.
 #[proc_macro_derive(Event, attributes(event))]
 pub fn event_derive(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as syn::DeriveInput);

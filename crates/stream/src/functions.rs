@@ -75,7 +75,8 @@ impl Functions {
         name: &str,
         holds: impl Fn(&T) -> bool + Send + Sync + 'static,
     ) -> Parameter {
-        let holds = move |event: &Event| with_body(event, &holds);
+        let kind = Kind::<T>::new();
+        let holds = move |event: &Event| with_body(kind, event, &holds);
         self.add(name, Function::Condition(Arc::new(holds)))
     }
 
@@ -166,30 +167,37 @@ impl fmt::Debug for Functions {
 fn typed<T: Body, V: Into<Value>>(
     compute: impl Fn(&T) -> V + Send + Sync + 'static,
 ) -> ValueFunction {
-    Arc::new(move |event| with_body(event, &compute).map(Into::into))
+    let kind = Kind::<T>::new();
+    Arc::new(move |event| with_body(kind, event, &compute).map(Into::into))
 }
 
 fn transforming<T: Body, U: Body>(
     compute: impl Fn(&T) -> U + Send + Sync + 'static,
 ) -> TransformFunction {
-    let kind = Kind::<U>::new();
-    Arc::new(move |event, out| match with_body(event, &compute) {
+    let (from, to) = (Kind::<T>::new(), Kind::<U>::new());
+    Arc::new(move |event, out| match with_body(from, event, &compute) {
         Ok(body) => {
-            out.emit_kind(kind, event.time(), carried(event, false), body);
+            out.emit_kind(to, event.time(), carried(event, false), body);
             Fate::Used
         }
         Err(reason) => Fate::Dropped(reason),
     })
 }
 
-/// Calls a function with the body of its type. A body without a type, as it came
-/// from another host or a snapshot, becomes one of that type if it can.
+/// Calls a function with the body of its type, or of one that extends it. A body
+/// without a type, as it came from another host or a snapshot, becomes one of that
+/// type if it can.
 #[inline]
-fn with_body<T: Body, R>(event: &Event, call: impl Fn(&T) -> R) -> Result<R, Reason> {
+fn with_body<T: Body, R>(
+    kind: Kind<T>,
+    event: &Event,
+    call: impl Fn(&T) -> R,
+) -> Result<R, Reason> {
     if let Some(body) = event.get::<T>() {
         return Ok(call(body));
     }
-    let value = event.get::<Value>().ok_or(Reason::Type)?;
-    let body = value.to::<T>(Rights::ALL).map_err(|_| Reason::Type)?;
-    Ok(call(&body))
+    event.get::<Value>().ok_or(Reason::Type)?;
+    // What it may say was seen to when it came.
+    let adopted = kind.adopt(event, Rights::ALL).map_err(|_| Reason::Type)?;
+    adopted.get::<T>().map(call).ok_or(Reason::Type)
 }

@@ -130,7 +130,7 @@ pub enum Reason {
     Overflow,
     /// Its receiver has gone.
     Gone,
-    /// Its receiver has no right to it.
+    /// Its receiver has no right to it, or its sender to set its private fields.
     Denied,
     /// The operator has panicked before and does nothing any more.
     Broken,

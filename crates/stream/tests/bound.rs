@@ -258,7 +258,7 @@ fn a_binding_never_leads_further_than_its_author_may_read() {
     let rights = Rights {
         read: Scope::parse(["/sets", "/devices/**"]).expect("queries"),
         publish: Scope::parse(["/guests/**"]).expect("queries"),
-        private: Scope::none(),
+        ..Rights::default()
     };
     let author = stage.streams.reader(LayerValues::new(), rights);
     let flow = stage.flow("/sets");

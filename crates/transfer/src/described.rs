@@ -3,7 +3,7 @@
 
 use std::any::{Any, TypeId};
 
-use crate::kind::Body;
+use crate::kind::{AnyBody, Body, of_type};
 use crate::schema::{Field, Shape};
 use crate::value::{Map, Value};
 
@@ -32,7 +32,7 @@ use crate::value::{Map, Value};
 ///
 /// # let stream = Arc::new(Stream { name: Name::root(), origin: Origin("o".into()), incarnation: 1 });
 /// # let header = Header { stream, time: Time::from_seconds(0), sequence: 1, quality: None };
-/// let readings = Kind::<UnitTemperature>::described();
+/// let readings = Kind::<UnitTemperature>::new();
 /// let temperature = Temperature { degrees: 21.5 };
 /// let event = readings.event(header, UnitTemperature { temperature, unit: "°C".into() });
 /// // A subscriber to temperatures receives it too.
@@ -43,6 +43,10 @@ use crate::value::{Map, Value};
 /// type find it by its id. Of two versions only one may have a field that the
 /// other lacks, where `serde` has a default for it. What a type extends it holds
 /// in a field; so the parent may grow, and its ids never meet those of the child.
+///
+/// Nobody has to say that a type derives it: whatever makes or reads events of the
+/// type finds out. Only a type with parameters has to be made known, by
+/// [`Kind::described`](crate::Kind::described).
 pub trait Described: Body {
     /// What the derive knows of the fields that `serde` reads, in their order.
     #[doc(hidden)]
@@ -65,6 +69,53 @@ pub struct Fact {
     pub id: Option<u32>,
     /// The facts of what the struct extends, if this field holds it.
     pub extends: Option<Vec<Fact>>,
+}
+
+/// All that the derive knows of a type.
+pub(crate) struct Description {
+    pub facts: Vec<Fact>,
+    pub find: fn(&AnyBody, TypeId) -> Option<&dyn Any>,
+    pub lineage: Vec<TypeId>,
+}
+
+impl Description {
+    pub fn of<T: Described>() -> Description {
+        let mut lineage = Vec::new();
+        T::lineage(&mut lineage);
+        Description {
+            facts: T::facts(),
+            find: |body, of| of_type::<T>(body).find(of),
+            lineage,
+        }
+    }
+}
+
+/// A type that derives `Event`, as the program knows it from its beginning. A type
+/// with parameters is many, none of which the derive can name.
+#[doc(hidden)]
+pub struct Derived {
+    id: fn() -> TypeId,
+    describe: fn() -> Description,
+}
+
+inventory::collect!(Derived);
+
+impl Derived {
+    /// That type.
+    #[must_use]
+    pub const fn new<T: Described>() -> Derived {
+        Derived {
+            id: TypeId::of::<T>,
+            describe: Description::of::<T>,
+        }
+    }
+}
+
+/// What the derive knows of a type, if it has said so.
+pub(crate) fn derived(id: TypeId) -> Option<Description> {
+    let mut all = inventory::iter::<Derived>.into_iter();
+    all.find(|derived| (derived.id)() == id)
+        .map(|derived| (derived.describe)())
 }
 
 /// Puts what the derive knows into what was traced. Where they do not fit each
@@ -93,15 +144,26 @@ pub(crate) fn parent(shape: &Shape) -> Option<&Field> {
     }
 }
 
-/// The names of the fields that lead from a type to what it extends, the parent's
-/// first.
-pub(crate) fn steps(mut shape: &Shape) -> Vec<&str> {
-    let mut steps = Vec::new();
-    while let Some(field) = parent(shape) {
-        steps.push(&*field.name);
-        shape = &field.shape;
+/// The fields that lead from a type to what it extends, the parent's first.
+pub(crate) fn parents(shape: &Shape) -> impl Iterator<Item = &Field> {
+    std::iter::successors(parent(shape), |field| parent(&field.shape))
+}
+
+/// The names of these.
+pub(crate) fn steps(shape: &Shape) -> Vec<&str> {
+    parents(shape).map(|field| &*field.name).collect()
+}
+
+/// A body and what it extends, the outermost first, as far as the value goes.
+pub(crate) fn levels<'a>(shape: &'a Shape, value: &'a Value) -> Vec<(&'a Shape, &'a Value)> {
+    let mut levels = vec![(shape, value)];
+    while let Some((shape, value)) = levels.last().and_then(|(shape, value)| {
+        let field = parent(shape)?;
+        Some((&field.shape, value.field(&field.name)?))
+    }) {
+        levels.push((shape, value));
     }
-    steps
+    levels
 }
 
 /// A shape of which nothing is known but the steps to what it extends.

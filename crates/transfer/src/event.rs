@@ -25,6 +25,8 @@ struct Shared<B: ?Sized> {
     of: &'static Type,
     /// The schema by which a value came.
     schema: Option<Arc<Schema>>,
+    /// What a value extends, where that is of a type that is known here.
+    parent: Option<Box<Event>>,
     body: B,
 }
 
@@ -96,7 +98,7 @@ impl Event {
     }
 
     pub(crate) fn with_type<T: Body>(header: Header, of: &'static Type, body: T) -> Event {
-        Event::make(header, of, None, body)
+        Event::make(header, of, None, None, body)
     }
 
     /// The one place where events are made: a body and its type belong together.
@@ -104,6 +106,7 @@ impl Event {
         header: Header,
         of: &'static Type,
         schema: Option<Arc<Schema>>,
+        parent: Option<Box<Event>>,
         body: T,
     ) -> Event {
         assert!(of.has_id(TypeId::of::<T>()), "a body is of its type");
@@ -111,13 +114,21 @@ impl Event {
             header,
             of,
             schema,
+            parent,
             body,
         }))
     }
 
     /// An event whose body has a type that is not known here, but its schema is.
     pub(crate) fn of_schema(header: Header, schema: Arc<Schema>, body: Value) -> Event {
-        Event::make(header, dynamic(), Some(schema), body)
+        Event::make(header, dynamic(), Some(schema), None, body)
+    }
+
+    /// An event of a value, of which it is also known what it extends.
+    pub(crate) fn extending(&self, parent: Event) -> Event {
+        let body = self.get::<Value>().cloned().unwrap_or_default();
+        let (header, schema) = (self.header().clone(), self.0.schema.clone());
+        Event::make(header, dynamic(), schema, Some(Box::new(parent)), body)
     }
 
     /// What is known of the type of its body.
@@ -192,8 +203,13 @@ impl Event {
 
     /// What the body extends, if that is of this type.
     fn parent<T: 'static>(&self) -> Option<&T> {
-        let parent = self.0.of.find(self.body(), TypeId::of::<T>())?;
-        parent.downcast_ref()
+        match &self.0.parent {
+            Some(parent) => parent.get(),
+            None => {
+                let parent = self.0.of.find(self.body(), TypeId::of::<T>())?;
+                parent.downcast_ref()
+            }
+        }
     }
 
     /// The body, whatever its type.

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, OnceLock, RwLock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::described::{self, Described, Fact};
+use crate::described::{self, Described, Description};
 use crate::emit::{DEPTH, Emit};
 use crate::error::Error;
 use crate::event::{Event, Header};
@@ -41,12 +41,6 @@ pub struct Type {
     agreement: AtomicU8,
 }
 
-struct Description {
-    facts: Vec<Fact>,
-    find: fn(&AnyBody, TypeId) -> Option<&dyn Any>,
-    lineage: Vec<TypeId>,
-}
-
 /// The types of this process.
 static KNOWN: LazyLock<RwLock<HashMap<TypeId, &'static Type>>> = LazyLock::new(RwLock::default);
 
@@ -61,7 +55,7 @@ const DISAGREES: u8 = 2;
 pub(crate) type AnyBody = dyn Any + Send + Sync;
 
 /// The body as the type that its [`Type`] says it is.
-fn of_type<T: Body>(body: &AnyBody) -> &T {
+pub(crate) fn of_type<T: Body>(body: &AnyBody) -> &T {
     body.downcast_ref().expect("a body is of its type")
 }
 
@@ -80,20 +74,15 @@ impl Type {
             .or_insert_with(|| Box::leak(Box::new(Type::new::<T>(id))))
     }
 
-    /// As [`of`](Type::of), and from now on with what `derive(Event)` knows of it.
+    /// As [`of`](Type::of), and from now on with what `derive(Event)` knows of it,
+    /// if it was not known from the beginning.
     fn described<T: Described>() -> &'static Type {
         let known = Type::of::<T>();
         if known.description.is_some() {
             return known;
         }
-        let mut lineage = Vec::new();
-        T::lineage(&mut lineage);
         let mut of = Type::new::<T>(known.id);
-        of.description = Some(Description {
-            facts: T::facts(),
-            find: |body, of| of_type::<T>(body).find(of),
-            lineage,
-        });
+        of.description = Some(Description::of::<T>());
         let mut types = KNOWN.write().expect(UNHARMED);
         let known = types.entry(of.id).or_insert(known);
         // Another thread may have been faster.
@@ -122,7 +111,7 @@ impl Type {
                 Ok(Event::with_type(header, of, body))
             },
             trace: trace::<T>,
-            description: None,
+            description: described::derived(id),
             schema: OnceLock::new(),
             agreement: AtomicU8::new(UNKNOWN),
         }
@@ -238,26 +227,29 @@ impl Type {
             return (self.from_value)(event.header().clone(), &value, rights);
         };
         let here = self.schema().map(|schema| &schema.shape);
-        let (mut there, mut value) = (&schema.shape, &value);
+        let mut levels = described::levels(&schema.shape, &value);
+        // A type extends what it extends: the level that extends as many others is
+        // looked at first. The other levels may have fields of the same ids.
+        let depth = here.map_or(0, |here| described::steps(here).len());
+        let is_as_deep = |(there, _): &(&_, &_)| described::steps(there).len() == depth;
+        let like = levels.iter().position(is_as_deep);
+        if let Some(at) = like.filter(|_| self.description.is_some()) {
+            levels[..=at].rotate_right(1);
+        }
         let mut first_error = None;
-        loop {
-            let named = match here {
-                Some(here) => described::renamed(value, there, here),
-                None => value.clone(),
-            };
-            let parent = described::parent(there);
+        for (there, value) in levels {
             let is_related = here.is_none_or(|here| described::is_related(there, here));
-            if is_related || parent.is_none() {
+            if is_related || described::parent(there).is_none() {
+                let named = match here {
+                    Some(here) => described::renamed(value, there, here),
+                    None => value.clone(),
+                };
                 match (self.from_value)(event.header().clone(), &named, rights) {
                     Ok(event) => return Ok(event),
                     Err(error) => {
                         first_error.get_or_insert(error);
                     }
                 }
-            }
-            match parent.and_then(|field| Some((field, value.field(&field.name)?))) {
-                Some((field, inner)) => (there, value) = (&field.shape, inner),
-                None => break,
             }
         }
         Err(first_error.unwrap_or_else(|| Error::Body("it is of no such type".to_owned())))
@@ -298,9 +290,10 @@ impl<T: Body> Kind<T> {
         Kind(Type::of::<T>(), PhantomData)
     }
 
-    /// As [`new`](Kind::new), with what `derive(Event)` knows of the type: ids of
-    /// fields, and what it extends. Whoever makes events of such a type does this
-    /// before the first one.
+    /// As [`new`](Kind::new), for a type with parameters that derives `Event`: ids
+    /// of fields, and what it extends, are known from now on. Whoever makes or reads
+    /// events of `Reading<f64>` does this before the first one. Of a type without
+    /// parameters, `new` knows it too.
     #[must_use]
     pub fn described() -> Kind<T>
     where

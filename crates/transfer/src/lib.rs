@@ -56,9 +56,12 @@ mod xml;
 pub use cbor::Cbor;
 pub use described::Described;
 #[doc(hidden)]
-pub use described::Fact;
+pub use described::{Derived, Fact};
 pub use error::Error;
 pub use event::{Event, Header, Origin, Quality, Stream};
+// `derive(Event)` says by it which types there are.
+#[doc(hidden)]
+pub use inventory;
 #[cfg(feature = "json")]
 pub use json::Json;
 pub use kind::{Body, Kind, Type};

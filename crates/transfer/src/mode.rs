@@ -100,8 +100,9 @@ pub trait Decode: Send {
     /// a key frame mends that.
     fn decode(&mut self, frame: &[u8]) -> Result<Event, Error>;
 
-    /// From now on events whose schema is that of this type get bodies of it.
-    /// Without that, and in modes that name everything, bodies are values, and
+    /// From now on events whose schema is that of this type get bodies of it; of
+    /// those of a type that extends it, `get` finds what they extend beside the
+    /// value. Without that, and in modes that name everything, bodies are values, and
     /// [`Kind::adopt`](crate::Kind::adopt) makes types of them.
     fn expect(&mut self, _of: &'static Type) {}
 

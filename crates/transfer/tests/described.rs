@@ -1,10 +1,15 @@
 //! Types that extend others, and types of which there are several versions.
+//!
+//! Nobody says here which types derive `Event`, but where a test is about that.
+
+// What the derive writes needs no unsafe code of the crate that uses it.
+#![forbid(unsafe_code)]
 
 mod sample;
 
 use milieu_macros::Event;
 use milieu_transfer::{
-    Cbor, DataStream, Delta, Described, Event, Kind, Limits, Mode, Rights, Type,
+    Cbor, DataStream, Delta, Described, Error, Event, Kind, Limits, Mode, Private, Rights, Type,
 };
 use sample::header;
 use serde::{Deserialize, Serialize};
@@ -63,6 +68,10 @@ fn modes() -> Vec<Box<dyn Mode>> {
         Box::new(Cbor::default()),
         #[cfg(feature = "json")]
         Box::new(milieu_transfer::Json),
+        #[cfg(feature = "messagepack")]
+        Box::new(milieu_transfer::MessagePack),
+        #[cfg(feature = "xml")]
+        Box::new(milieu_transfer::Xml),
     ]
 }
 
@@ -74,7 +83,7 @@ fn travelled(event: &Event, mode: &dyn Mode) -> Event {
 
 #[test]
 fn a_subscriber_to_the_parent_receives_the_child() {
-    let event = Kind::<UnitTemperature>::described().event(header(), child());
+    let event = Kind::<UnitTemperature>::new().event(header(), child());
     assert_eq!(event.get::<UnitTemperature>(), Some(&child()));
     assert_eq!(event.get::<Temperature>(), Some(&child().temperature));
     assert_eq!(event.get::<Reading>(), Some(&reading()));
@@ -86,7 +95,7 @@ fn a_subscriber_to_the_parent_receives_the_child() {
 
 #[test]
 fn so_does_one_that_knows_only_the_parent_in_every_mode() {
-    let event = Kind::<UnitTemperature>::described().event(header(), child());
+    let event = Kind::<UnitTemperature>::new().event(header(), child());
     for mode in modes() {
         let event = travelled(&event, &*mode);
         let name = mode.name();
@@ -138,8 +147,8 @@ fn versions_of_a_type_find_each_others_fields_by_their_ids() {
         celsius: 21.5,
     };
     let (old_kind, new_kind) = (
-        Kind::<Temperature>::described(),
-        Kind::<later::Temperature>::described(),
+        Kind::<Temperature>::new(),
+        Kind::<later::Temperature>::new(),
     );
     for mode in [&DataStream::default() as &dyn Mode, &Delta::default()] {
         let sent = old_kind.event(header(), child().temperature);
@@ -153,7 +162,7 @@ fn versions_of_a_type_find_each_others_fields_by_their_ids() {
 
 #[test]
 fn a_type_that_is_no_relative_is_refused() {
-    let event = Kind::<UnitTemperature>::described().event(header(), child());
+    let event = Kind::<UnitTemperature>::new().event(header(), child());
     let other = Kind::<(u8, u8)>::new();
     for mode in modes() {
         assert!(
@@ -165,18 +174,87 @@ fn a_type_that_is_no_relative_is_refused() {
 }
 
 #[test]
-fn a_type_is_described_whoever_knew_it_before() {
-    #[derive(Serialize, Deserialize, Event)]
-    #[event(crate = milieu_transfer)]
-    struct Late {
-        #[event(extends)]
-        reading: Reading,
+fn modes_that_say_names_know_no_ids() {
+    let new = Kind::<later::Temperature>::new();
+    let sent = Kind::<Temperature>::new().event(header(), child().temperature);
+    for mode in modes() {
+        let has_ids = matches!(mode.name(), "data-stream" | "delta");
+        let read = new.adopt(&travelled(&sent, &*mode), Rights::NONE);
+        assert_eq!(read.is_ok(), has_ids, "{}", mode.name());
     }
-    let before = Kind::<Late>::new();
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Event)]
+#[event(crate = milieu_transfer)]
+struct Person {
+    #[event(id = 1)]
+    room: u16,
+    #[event(id = 2)]
+    name: Private<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Event)]
+#[event(crate = milieu_transfer)]
+struct Patient {
+    #[event(extends)]
+    person: Person,
+    #[event(id = 1)]
+    pulse: Private<u16>,
+}
+
+fn patient() -> Patient {
+    Patient {
+        person: Person {
+            room: 12,
+            name: Private::new("Ann".to_owned()),
+        },
+        pulse: Private::new(71),
+    }
+}
+
+#[test]
+fn private_fields_of_child_and_parent_need_rights_in_every_mode() {
+    let event = Kind::<Patient>::new().event(header(), patient());
+    let may = Rights::READ.may_read().unwrap();
+    for mode in modes() {
+        let name = mode.name();
+        let read = |sent: Rights, received: Rights| {
+            let bytes = mode.encode(&event, sent)?;
+            let event = mode.decode(&bytes, &Limits::default(), received)?;
+            let whole = Type::of::<Patient>().adopt(&event, received)?;
+            let parent = Type::of::<Person>().adopt(&event, received)?;
+            let whole = whole.get::<Patient>().expect("its type").clone();
+            Ok((whole, parent.get::<Person>().expect("its type").clone()))
+        };
+        let (whole, parent) = read(Rights::NONE, Rights::NONE).unwrap();
+        assert_eq!((whole.person.room, parent.room), (12, 12), "{name}");
+        assert_eq!(whole.pulse.open(may), None, "{name}");
+        assert_eq!(whole.person.name.open(may), None, "{name}");
+        assert_eq!(parent.name.open(may), None, "{name}");
+        let (whole, parent) = read(Rights::READ, Rights::SET).unwrap();
+        assert_eq!((&whole, &parent), (&patient(), &patient().person), "{name}");
+        // To read private fields is not to set them.
+        let refused: Result<_, Error> = read(Rights::READ, Rights::READ);
+        assert_eq!(refused.unwrap_err(), Error::Private, "{name}");
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Event)]
+#[event(crate = milieu_transfer)]
+struct Measured<T> {
+    #[event(extends)]
+    reading: Reading,
+    #[event(id = 1)]
+    value: T,
+}
+
+#[test]
+fn a_type_with_parameters_is_made_known_whoever_knew_it_before() {
+    let before = Kind::<Measured<f64>>::new();
     assert!(!before.of().is(Type::of::<Reading>()));
-    let after = Kind::<Late>::described();
+    let after = Kind::<Measured<f64>>::described();
     assert!(after.of().is(Type::of::<Reading>()) && after.of().is(before.of()));
-    assert!(Kind::<Late>::new().of().is(Type::of::<Reading>()));
+    assert!(Kind::<Measured<f64>>::new().of().is(Type::of::<Reading>()));
     fn is_described<T: Described>() {}
-    is_described::<Late>();
+    is_described::<Measured<u8>>();
 }

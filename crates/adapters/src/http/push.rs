@@ -172,9 +172,9 @@ fn of_event(access: &Access, under: Name, event: &Event) -> Result<Given, Refuse
     })
 }
 
-/// Whoever may read private fields of a name and publish there may set them.
+/// To read private fields of a name does not mean to set them.
 fn may_set(access: &Access, under: &Name) -> Rights {
-    match access.rights.private.allows(under.as_str()) {
+    match access.rights.set.allows(under.as_str()) {
         true => Rights::SET,
         false => Rights::NONE,
     }

@@ -19,6 +19,8 @@ pub(super) struct Arrival {
     /// What its events are, as the link has learned it.
     pub learned: u64,
     pub source: SourceId,
+    /// Whether its events may set private fields.
+    rights: Rights,
     decoder: Option<Decoder>,
     /// Whether a whole frame was asked for.
     pub is_asked: bool,
@@ -41,10 +43,11 @@ struct Decoder {
 }
 
 impl Arrival {
-    pub fn new(learned: u64, source: SourceId, window: u64) -> Arrival {
+    pub fn new(learned: u64, source: SourceId, rights: Rights, window: u64) -> Arrival {
         Arrival {
             learned,
             source,
+            rights,
             decoder: None,
             is_asked: false,
             highest: 0,
@@ -77,7 +80,7 @@ impl Arrival {
         let event = self
             .check(frame.sequence)
             .and_then(|()| match frame.payload {
-                Payload::Event(event) => Ok(event),
+                Payload::Event(event) => self.allow(event),
                 Payload::Bytes(bytes) => self.decode(frame.mode, frame.schema, &bytes, terms, mode),
             });
         match &event {
@@ -138,8 +141,7 @@ impl Arrival {
                 return Err(Reason::Late);
             }
             let known = known(mode).ok_or(Reason::Malformed)?;
-            // Whoever may publish the name may set all of its events.
-            let mut decode = known.decoder(terms.limits, Rights::SET);
+            let mut decode = known.decoder(terms.limits, self.rights);
             terms.types.iter().for_each(|of| decode.expect(of));
             self.decoder = Some(Decoder {
                 mode,
@@ -151,7 +153,20 @@ impl Arrival {
         let event = decoder.decode.decode(bytes);
         event.map_err(|error| match error {
             Error::Lost { .. } | Error::UnknownSchema(_) => Reason::Lost,
+            Error::Private => Reason::Denied,
             _ => Reason::Malformed,
         })
+    }
+
+    /// The event as it is, unless it sets what its sender may not set.
+    fn allow(&self, event: Event) -> Result<Event, Reason> {
+        if self.rights.may_set().is_some() {
+            return Ok(event);
+        }
+        let all = event.value(Rights::ALL).map_err(|_| Reason::Malformed)?;
+        match all == all.readable(Rights::NONE) {
+            true => Ok(event),
+            false => Err(Reason::Denied),
+        }
     }
 }

@@ -56,8 +56,9 @@
 //! - **Whoever leaves takes its names along**, and why is [told](Link::peers).
 //!   Subscriptions stay, and go on when a machine comes with such a name, the
 //!   same one in a new incarnation or another.
-//! - **Rights are kept by the sender.** What a peer may read, publish and see
-//!   of private fields is what [`Terms`] say of it, in every mode. Only a peer in
+//! - **Rights are kept by the machine that grants them.** What a peer may read,
+//!   publish, and see and set of private fields is what [`Terms`] say of it, in
+//!   every mode; an event that sets what its sender may not set is dropped as denied. Only a peer in
 //!   this process that may see all of a name gets events as they are; what others
 //!   get is written once for all who keep up and want the same mode with the same
 //!   rights. Who is behind gets frames of its own.
@@ -114,13 +115,13 @@ pub use peer::{PeerView, Presence};
 #[derive(Clone)]
 pub struct Terms {
     /// What a peer may do here: [`read`](Rights::read) names of this machine and
-    /// their [`private`](Rights::private) fields, and [`publish`](Rights::publish)
-    /// its own. It is asked once, when the peer comes.
+    /// their [`private`](Rights::private) fields, [`publish`](Rights::publish)
+    /// its own, and [`set`](Rights::set) private fields of these. It is asked once, when the peer comes.
     pub rights: Grants,
     /// The modes that are known here, what is liked best first.
     pub modes: Modes,
     /// The types that bodies of events get which come as bytes, where these say
-    /// that they are of such a type. Others are values.
+    /// that they are of such a type, or of one that extends it. Others are values.
     pub types: Vec<&'static Type>,
     /// What this machine gets of others where it is slow.
     pub delivery: Delivery,
@@ -169,7 +170,9 @@ impl Terms {
     }
 
     /// The same terms, and bodies of this type stay so on the way: `get` of an event
-    /// finds it also where it has come from another process.
+    /// finds it also where it has come from another process, and so does that of an
+    /// event of a type that extends it. Only `delta` and `data-stream` say
+    /// which type that is; [`Type::adopt`] makes one of what came in other modes.
     #[must_use]
     pub fn typed<T: Body>(mut self) -> Terms {
         self.types.push(Type::of::<T>());

@@ -194,7 +194,14 @@ impl State {
                 self.offered.last_channel = channel.0;
                 learned.channel = Some(channel);
                 let window = u64::from(self.terms.window.get());
-                let arrival = Arrival::new(number, learned.source, window);
+                let known = self.peers.get(&peer);
+                let may_set =
+                    known.is_some_and(|known| known.rights.set.allows(learned.name.as_str()));
+                let rights = match may_set {
+                    true => milieu_transfer::Rights::SET,
+                    false => milieu_transfer::Rights::NONE,
+                };
+                let arrival = Arrival::new(number, learned.source, rights, window);
                 self.offered.arrivals.insert((peer, channel), arrival);
                 self.engine().grant(peer, channel, window);
                 channel

@@ -43,6 +43,8 @@ pub struct Rights {
     pub publish: Scope,
     /// Names whose private fields may be read.
     pub private: Scope,
+    /// Names whose private fields may be set by events from outside.
+    pub set: Scope,
 }
 
 impl Rights {
@@ -53,6 +55,7 @@ impl Rights {
             read: Scope::all(),
             publish: Scope::all(),
             private: Scope::all(),
+            set: Scope::all(),
         }
     }
 }

@@ -31,11 +31,15 @@ pub fn catalogue() -> Catalogue {
 }
 
 pub fn flow(text: &str) -> Flow {
+    flow_of(text, &catalogue())
+}
+
+pub fn flow_of(text: &str, catalogue: &Catalogue) -> Flow {
     let source = Source {
         name: "flow".into(),
         text: text.into(),
     };
-    let parsed = Language::Pipeline.parse(&source, &catalogue());
+    let parsed = Language::Pipeline.parse(&source, catalogue);
     let document = parsed.unwrap_or_else(|wrong| panic!("{wrong:?}"));
     document.subscriptions[0].flow.clone()
 }

@@ -7,6 +7,7 @@ use milieu_keys::Name;
 
 use super::{HAS_QUALITY, HAS_SCHEMA, IS_PATCH, OPENS, VERSION, read_quality};
 use crate::delta::{self, Delta};
+use crate::described;
 use crate::error::Error;
 use crate::event::{Event, Header, Origin, Stream};
 use crate::kind::Type;
@@ -14,7 +15,7 @@ use crate::limits::Limits;
 use crate::mode::Decode;
 use crate::positional::{self, Reader, unzigzag};
 use crate::private::Rights;
-use crate::schema::{Bytes, Schema};
+use crate::schema::{Bytes, Schema, Shape};
 use crate::time::Time;
 
 /// Decodes the frames of a [`Sender`](super::Sender).
@@ -43,6 +44,8 @@ struct Opening {
     stream: Arc<Stream>,
     schema: Arc<Schema>,
     of: Option<&'static Type>,
+    /// What the unknown type of its bodies extends.
+    parent: Option<&'static Type>,
 }
 
 impl Receiver {
@@ -87,13 +90,24 @@ impl Receiver {
         let Some(schema) = known.find(|schema| schema.id() == id).cloned() else {
             return Err(Error::UnknownSchema(id));
         };
-        let is_its = |of: &&&'static Type| of.schema().is_some_and(|its| *its == schema);
         Ok(Opening {
             number,
             stream: Arc::new(stream),
-            of: self.types.iter().find(is_its).copied(),
+            of: self.known(&schema.shape),
+            parent: self.known_parent(&schema.shape),
             schema,
         })
+    }
+
+    /// The nearest type that is known of those that this extends.
+    fn known_parent(&self, shape: &Shape) -> Option<&'static Type> {
+        described::parents(shape).find_map(|field| self.known(&field.shape))
+    }
+
+    /// The type that looks like this.
+    fn known(&self, shape: &Shape) -> Option<&'static Type> {
+        let is_its = |of: &&&'static Type| of.schema().is_some_and(|its| its.shape == *shape);
+        self.types.iter().find(is_its).copied()
     }
 
     /// The header and the body that follow an opening.
@@ -190,7 +204,12 @@ impl Receiver {
             Some(of) => (of.read)(&mut reader, of, header)?,
             None => {
                 let value = positional::read(&opening.schema.shape, &mut reader)?;
-                Event::of_schema(header, opening.schema.clone(), value)
+                let event = Event::of_schema(header, opening.schema.clone(), value);
+                let adopt = |of: &'static Type| of.adopt(&event, self.rights).ok();
+                match opening.parent.and_then(adopt) {
+                    Some(parent) => event.extending(parent),
+                    None => event,
+                }
             }
         };
         reader.bytes.end()?;
@@ -235,9 +254,10 @@ impl Decode for Receiver {
     fn expect(&mut self, of: &'static Type) {
         self.types.push(of);
         // What is open may be of this type.
-        if let Some(open) = &mut self.open {
-            let is_its = of.schema().is_some_and(|its| *its == open.schema);
-            open.of = open.of.or(is_its.then_some(of));
+        if let Some(mut open) = self.open.take() {
+            open.of = self.known(&open.schema.shape);
+            open.parent = self.known_parent(&open.schema.shape);
+            self.open = Some(open);
         }
     }
 
