@@ -342,6 +342,23 @@ fn rights_are_kept_whatever_is_asked_for() {
 }
 
 #[test]
+fn a_flow_that_is_asked_for_changes_nothing() {
+    let streams = streams();
+    let serving = http::serve(&streams, Settings::new(access(Rights::all()))).unwrap();
+    let client = Client::of(serving.address());
+    for (flow, what) in [
+        ("/t;/t%20|%20publish%20/u", "leave out `publish`"),
+        ("/t%20|%20bind%20/u", "leave out `bind`"),
+        ("/t%20|%20subscribe%20name=mine", "leave out its `name`"),
+        ("/t;/u", "here are several"),
+    ] {
+        let answer = client.get(&format!("/latest?flow={flow}&wait=0.1"));
+        assert_eq!(answer.status, 400, "{flow}: {}", answer.body());
+        assert!(answer.body().contains(what), "{}", answer.body());
+    }
+}
+
+#[test]
 fn private_fields_are_for_those_who_may_read_them() {
     let streams = streams();
     let publisher = streams.retaining_publisher("/rooms/5").unwrap();

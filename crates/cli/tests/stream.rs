@@ -601,3 +601,22 @@ fn whoever_waits_for_nothing_is_told() {
     let wrong = folder.errors(&["subscribe", "/a", "--source", "/a=machine.laod"]);
     assert!(wrong.contains("did you mean `machine.load`?"), "{wrong}");
 }
+
+#[test]
+fn what_a_tap_cannot_do_is_an_error() {
+    let folder = Folder::new();
+    let (_milieu, _control, socket) = program();
+    for (flow, what) in [
+        ("/t; /t | publish /u", "leave out `publish`"),
+        ("/t | set /u", "leave out `set`"),
+        ("/t | subscribe name=mine", "leave out its `name`"),
+        ("/t; /u", "here are several"),
+    ] {
+        let own = ["subscribe", flow, "--source", "/t=load", "--seconds", "1"];
+        let there = ["subscribe", flow, "--seconds", "1", "--socket", &socket];
+        for arguments in [&own, &there] {
+            let errors = folder.errors(arguments);
+            assert!(errors.contains(what), "{arguments:?}: {errors}");
+        }
+    }
+}

@@ -88,6 +88,14 @@ fn whatever_a_client_says_it_is_told_or_left_and_others_are_served() {
         tap.read_line(&mut line).unwrap();
         assert!(line.contains(&format!("\"value\":{number}")), "{line}");
     }
+    for (text, what) in [
+        ("/numbers; /numbers | publish /b", "leave out `publish`"),
+        ("/numbers | activate low", "leave out `activate`"),
+        ("/numbers | subscribe name=mine", "leave out its `name`"),
+    ] {
+        let said = answer(path, flow(&format!("\"{text}\"")).as_bytes());
+        assert!(said.contains(what), "{said}");
+    }
     // It may be run or refused, but it is answered.
     assert!(!answer(path, many.as_bytes()).is_empty());
     // Bytes that are no text, a line without end, and clients that just go.

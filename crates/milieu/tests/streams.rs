@@ -355,6 +355,15 @@ level | subscribe delivery=latest
         (60, "19.5".to_owned())
     );
     assert_eq!(*heard.lock().unwrap(), [40.0, 14.0]);
+    for (text, what) in [
+        ("/a; /a | publish /b", "leave out `publish`"),
+        ("/a; /a | activate heat", "leave out `activate`"),
+        ("/a | bind /b", "leave out `bind`"),
+        ("/a | subscribe latest", "leave out its `delivery`"),
+    ] {
+        let shown = milieu.flow(text).err().unwrap().to_string();
+        assert!(shown.contains(what) && shown.contains("flow:1:"), "{shown}");
+    }
     let wrong = Source::new("station.flow", "/a | fliter value > 1 | publish /b");
     let shown = milieu
         .apply(&wrong, Language::Pipeline)

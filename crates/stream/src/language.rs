@@ -18,8 +18,10 @@
 //! ```
 //!
 //! The languages know no operator: what one takes they look up in the
-//! [`Catalogue`]. What is done with a flow (`subscribe`, `publish`, `activate`,
-//! `set`) is declared in the same way.
+//! [`Catalogue`]. What is done with a flow (`subscribe`, `publish`, `bind`,
+//! `activate`, `set`) is declared in the same way. Whoever can do nothing but
+//! subscribe reads [one subscription](Language::subscription), or
+//! [one flow](Language::flow), and the rest is a mistake.
 //!
 //! Properties kept:
 //! - what is written reads as the same document;
@@ -31,6 +33,7 @@ pub mod build;
 mod draft;
 mod expression;
 mod lower;
+mod one;
 mod outline;
 mod parameter;
 mod pipeline;
@@ -97,20 +100,17 @@ impl Language {
         source: &Source,
         catalogue: &Catalogue,
     ) -> Result<Document, Vec<Diagnostic>> {
+        let (draft, diagnostics) = self.draft(source, catalogue);
+        lower::whole(&draft, diagnostics, catalogue)
+    }
+
+    /// What a text says, as far as it can be read, and what cannot.
+    fn draft(self, source: &Source, catalogue: &Catalogue) -> (draft::Draft, Vec<Diagnostic>) {
         let text = &source.text;
-        let (draft, mut diagnostics) = match self {
+        match self {
             Language::Pipeline => pipeline::parse(text, catalogue),
             Language::Toml => toml::parse(text),
             Language::Xml => xml::parse(text),
-        };
-        match lower::document(&draft, catalogue) {
-            Ok(document) if diagnostics.is_empty() => Ok(document),
-            Ok(_) => Err(diagnostics),
-            Err(found) => {
-                diagnostics.extend(found);
-                diagnostics.sort_by_key(|found| found.span().map(|span| span.start));
-                Err(diagnostics)
-            }
         }
     }
 

@@ -89,13 +89,8 @@ fn case(text: &str, start: usize) -> Result<Case, Diagnostic> {
 /// lines. The books of the graph are checked besides.
 pub fn rehearse(case: &Case, catalogue: &Catalogue) -> Result<String, Wrong> {
     let source = Source::new("flow", case.flow.clone());
-    let document = Language::Pipeline.parse(&source, catalogue);
-    let document = document.map_err(Wrong::Flow)?;
-    let [subscription] = &document.subscriptions[..] else {
-        let found = Diagnostic::error("a case has one flow").help("write one pipeline");
-        return Err(Wrong::Flow(vec![found]));
-    };
-    let planned = Planned::new(&subscription.flow, catalogue);
+    let flow = Language::Pipeline.flow(&source, catalogue);
+    let planned = Planned::new(&flow.map_err(Wrong::Flow)?, catalogue);
     let planned = planned.map_err(|found| Wrong::Flow(vec![found]))?;
     let mut rehearsal = Rehearsal::new(planned);
     let mut start = 0;

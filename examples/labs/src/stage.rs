@@ -32,10 +32,8 @@ impl Stage {
     /// The flow of a pipeline.
     pub fn flow(&self, text: &str) -> Result<Flow, Failure> {
         let source = milieu::diagnostics::Source::new("flow", text);
-        let document = Language::Pipeline.parse(&source, self.streams.catalogue());
-        let document =
-            document.map_err(|wrong| milieu::diagnostics::render(&source, &wrong, false))?;
-        Ok(document.subscriptions[0].flow.clone())
+        let flow = Language::Pipeline.flow(&source, self.streams.catalogue());
+        Ok(flow.map_err(|wrong| milieu::diagnostics::render(&source, &wrong, false))?)
     }
 
     /// Listens to a flow under a word, which stands before what is heard.

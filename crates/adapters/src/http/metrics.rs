@@ -101,7 +101,7 @@ impl Metrics {
         let mut ids = BTreeMap::new();
         for node in &view.nodes {
             let id = match &node.flow {
-                Some(flow) => text_of(flow, catalogue),
+                Some(flow) => Language::Pipeline.write_flow(flow, catalogue),
                 None => node.name.clone(),
             };
             let kind = &*node.kind;
@@ -167,21 +167,6 @@ impl Metrics {
         }
         out
     }
-}
-
-fn text_of(flow: &Flow, catalogue: &Catalogue) -> String {
-    let subscription = Subscription {
-        name: None,
-        flow: flow.clone(),
-        delivery: milieu_stream::Delivery::default(),
-        mode: None,
-    };
-    let document = Document {
-        subscriptions: vec![subscription],
-        ..Document::default()
-    };
-    let text = Language::Pipeline.write(&document, catalogue);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn escaped(text: &str) -> String {

@@ -39,26 +39,17 @@ pub(super) struct Wish {
 impl Wish {
     pub fn read(server: &Server, access: &Access, asked: &Asked) -> Result<Wish, Refused> {
         let source = Source::new("flow", asked.flow.as_str());
-        let document = Language::Pipeline.parse(&source, server.streams.catalogue());
-        let document = document.map_err(|found| {
+        let subscription = Language::Pipeline.subscription(&source, server.streams.catalogue());
+        let subscription = subscription.map_err(|found| {
             let messages = found.iter().map(|one| one.message.as_str());
             Refused::bad("flow", messages.collect::<Vec<_>>().join("; "))
         })?;
-        let [subscription] = &*document.subscriptions else {
-            return Err(Refused::bad("flow", "ask for one flow"));
-        };
-        if !document.publications.is_empty() || !document.bindings.is_empty() {
-            let message = "a flow that is asked for changes nothing: leave out `publish`, \
-                           `bind`, \
-                           `activate` and `set`";
-            return Err(Refused::bad("flow", message));
-        }
         let mode = asked.mode.as_deref().or(subscription.mode.as_deref());
         let (rights, reads) = check(server, access, &subscription.flow)?;
         Ok(Wish {
             rights,
             reads,
-            flow: subscription.flow.clone(),
+            flow: subscription.flow,
             delivery: bounded(subscription.delivery, server.settings.bounds.queue_events),
             mode: server.mode(mode)?,
         })

@@ -38,14 +38,8 @@ impl Own {
         let origin = Origin(format!("milieu/{}", std::process::id()).into());
         let streams = Streams::new(operators::catalogue(), SystemClock, origin, 1);
         let source = Source::new("flow", flow);
-        let document = Language::Pipeline.parse(&source, streams.catalogue());
-        let mut document = document.map_err(|wrong| Failure::Wrong(source, wrong))?;
-        let (Some(subscription), true) = (
-            document.subscriptions.pop(),
-            document.subscriptions.is_empty(),
-        ) else {
-            return Err(Failure::new("this is not one flow", "write one pipeline"));
-        };
+        let subscription = Language::Pipeline.subscription(&source, streams.catalogue());
+        let subscription = subscription.map_err(|wrong| Failure::Wrong(source, wrong))?;
         let mode = mode.or(subscription.mode.as_deref()).unwrap_or("json");
         let framing = Framing::of(mode);
         framing.check_output()?;

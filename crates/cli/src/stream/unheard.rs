@@ -12,9 +12,9 @@ use crate::nearest::nearest;
 /// something may stand there under others.
 pub(super) fn names(flow: &str) -> Vec<String> {
     let source = Source::new("flow", flow);
-    let document = Language::Pipeline.parse(&source, &operators::catalogue());
+    let subscription = Language::Pipeline.subscription(&source, &operators::catalogue());
     let mut names = Vec::new();
-    for subscription in document.iter().flat_map(|document| &document.subscriptions) {
+    if let Ok(subscription) = subscription {
         subscription.flow.visit(&mut |flow| match flow {
             Flow::Stream(name) if !name.contains('%') => names.push(name.to_string()),
             _ => {}

@@ -102,20 +102,13 @@ impl Shared {
     pub(super) fn subscribe(&self, stream: &UnixStream, request: &Tree) -> io::Result<()> {
         let text = request["flow"].as_str().unwrap_or_default();
         let source = Source::new("flow", text);
-        let document = Language::Pipeline.parse(&source, self.streams.catalogue());
-        let document = match document {
-            Ok(document) if document.subscriptions.len() == 1 => document,
-            Ok(_) => {
-                return say(
-                    stream,
-                    &json!({"error": "this is not one flow; write one pipeline"}),
-                );
-            }
+        let subscription = Language::Pipeline.subscription(&source, self.streams.catalogue());
+        let subscription = match subscription {
+            Ok(subscription) => subscription,
             Err(wrong) => {
                 return say(stream, &json!({"error": render(&source, &wrong, false)}));
             }
         };
-        let subscription = &document.subscriptions[0];
         let wire = match Wire::of(request, subscription.mode.as_deref()) {
             Ok(wire) => wire,
             Err(wrong) => return say(stream, &json!({ "error": wrong })),

@@ -138,22 +138,15 @@ impl Milieu {
     /// A flow, written as a pipeline:
     /// `/weather/temperature | filter value > 32 | aggregate mean 10m`.
     ///
+    /// What is done with the flow is said by what is returned: `subscribe` and its
+    /// like in the text are errors. A text with them is [applied](Milieu::apply).
+    ///
     /// # Errors
-    /// If it is no flow; the text shows where.
+    /// If it is not one flow; the text shows where.
     pub fn flow(&self, text: &str) -> Result<Stream<'_>, Error> {
         let source = Source::new("flow", text);
-        let document = Language::Pipeline.parse(&source, self.streams().catalogue());
-        let mut document = document.map_err(|wrong| shown(&source, &wrong))?;
-        match document.subscriptions.pop() {
-            Some(subscription) if document.subscriptions.is_empty() => {
-                self.stream_of(subscription.flow)
-            }
-            _ => {
-                let found = Diagnostic::error("this is not one flow")
-                    .help("apply a file of subscriptions with `Milieu::apply`");
-                Err(shown(&source, &[found]))
-            }
-        }
+        let flow = Language::Pipeline.flow(&source, self.streams().catalogue());
+        self.stream_of(flow.map_err(|wrong| shown(&source, &wrong))?)
     }
 
     /// A flow that was built before.

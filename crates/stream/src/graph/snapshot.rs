@@ -23,7 +23,6 @@ use crate::flow::{Flow, Parameter};
 use crate::language::Language;
 use crate::operator::Operator;
 use crate::operators::state::{self, State as _};
-use crate::subscription::{Delivery, Document, Subscription};
 
 /// What a snapshot begins with: its kind, and the version of what follows.
 const HEAD: &[u8; 16] = b"milieu streams 2";
@@ -173,12 +172,12 @@ impl Machine {
         let mut states = BTreeMap::new();
         let running = self.nodes.iter().filter_map(|(_, node)| saved(node));
         for (flow, mut state) in running {
-            state.text = text_of(flow, catalogue).into();
+            state.text = Language::Pipeline.write_flow(flow, catalogue).into();
             states.insert(Arc::clone(&state.text), state.save());
         }
         for (flow, state) in &mut self.saved.departed {
             if state.text.is_empty() {
-                state.text = text_of(flow, catalogue).into();
+                state.text = Language::Pipeline.write_flow(flow, catalogue).into();
             }
             let known = states.entry(Arc::clone(&state.text));
             known.or_insert_with(|| state.save());
@@ -371,30 +370,10 @@ fn can_be_said(flow: &Flow) -> bool {
     can
 }
 
-fn text_of(flow: &Flow, catalogue: &Catalogue) -> String {
-    let subscription = Subscription {
-        name: None,
-        flow: flow.clone(),
-        delivery: Delivery::default(),
-        mode: None,
-    };
-    let document = Document {
-        subscriptions: vec![subscription],
-        ..Document::default()
-    };
-    let text = Language::Pipeline.write(&document, catalogue);
-    text.trim_end().to_owned()
-}
-
 fn flow_of(text: &str, catalogue: &Catalogue) -> Result<Flow, String> {
-    let document = Language::Pipeline.parse(&Source::new("snapshot", text), catalogue);
-    let found = |found: Vec<milieu_diagnostics::Diagnostic>| {
+    let flow = Language::Pipeline.flow(&Source::new("snapshot", text), catalogue);
+    flow.map_err(|found| {
         let messages = found.into_iter().map(|found| found.message);
         messages.collect::<Vec<_>>().join("; ")
-    };
-    let mut subscriptions = document.map_err(found)?.subscriptions;
-    match (subscriptions.pop(), subscriptions.is_empty()) {
-        (Some(subscription), true) => Ok(subscription.flow),
-        _ => Err("this is not one flow".to_owned()),
-    }
+    })
 }

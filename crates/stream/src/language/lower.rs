@@ -31,6 +31,23 @@ pub(super) struct Measured {
     nesting: usize,
 }
 
+/// Reads a draft, of which this is wrong already.
+pub(super) fn whole(
+    draft: &Draft,
+    mut diagnostics: Vec<Diagnostic>,
+    catalogue: &Catalogue,
+) -> Result<Document, Vec<Diagnostic>> {
+    match document(draft, catalogue) {
+        Ok(document) if diagnostics.is_empty() => Ok(document),
+        Ok(_) => Err(diagnostics),
+        Err(found) => {
+            diagnostics.extend(found);
+            diagnostics.sort_by_key(|found| found.span().map(|span| span.start));
+            Err(diagnostics)
+        }
+    }
+}
+
 /// Reads a draft.
 pub(super) fn document(draft: &Draft, catalogue: &Catalogue) -> Result<Document, Vec<Diagnostic>> {
     let mut lowering = Lowering::new(catalogue);
