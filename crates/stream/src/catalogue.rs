@@ -159,6 +159,13 @@ impl Catalogue {
         (definition.make)(&arguments)
     }
 
+    /// Whether the operator of a flow, which was made so, may take long: by itself,
+    /// or because it is told to compute by a function that may.
+    pub(crate) fn blocks(&self, operation: &Operation, made: &dyn Operator) -> bool {
+        let mut parameters = operation.parameters.iter();
+        made.blocks() || parameters.any(|(_, parameter)| self.functions.block(parameter))
+    }
+
     /// A flow of this operator: parameters brought into the order of their
     /// declaration, defaults left out, inputs ordered where their order does
     /// not matter.

@@ -32,8 +32,15 @@ use crate::operators::carried;
 /// ```
 #[derive(Clone, Default)]
 pub struct Functions {
-    known: BTreeMap<Arc<str>, Function>,
+    known: BTreeMap<Arc<str>, Registered>,
     unnamed: u64,
+}
+
+#[derive(Clone)]
+struct Registered {
+    function: Function,
+    /// Whether it may take long.
+    blocks: bool,
 }
 
 /// A registered function.
@@ -44,11 +51,7 @@ pub(crate) enum Function {
     /// Says whether something holds for an event.
     Condition(ConditionFunction),
     /// Publishes something else for an event.
-    Transform {
-        run: TransformFunction,
-        /// Whether it may take long.
-        blocks: bool,
-    },
+    Transform(TransformFunction),
 }
 
 pub(crate) type ValueFunction = Arc<dyn Fn(&Event) -> Result<Value, Reason> + Send + Sync>;
@@ -68,6 +71,16 @@ impl Functions {
         self.add(name, Function::Value(typed(compute)))
     }
 
+    /// As [`value`](Functions::value), for what may take long: each operator that
+    /// is told to compute by it runs where it holds up nothing else.
+    pub fn value_blocking<T: Body, V: Into<Value>>(
+        &mut self,
+        name: &str,
+        compute: impl Fn(&T) -> V + Send + Sync + 'static,
+    ) -> Parameter {
+        self.add_blocking(name, Function::Value(typed(compute)))
+    }
+
     /// As [`value`](Functions::value) for what is true or false, which is then
     /// asked a little faster.
     pub fn condition<T: Body>(
@@ -75,9 +88,17 @@ impl Functions {
         name: &str,
         holds: impl Fn(&T) -> bool + Send + Sync + 'static,
     ) -> Parameter {
-        let kind = Kind::<T>::new();
-        let holds = move |event: &Event| with_body(kind, event, &holds);
-        self.add(name, Function::Condition(Arc::new(holds)))
+        self.add(name, Function::Condition(asking(holds)))
+    }
+
+    /// As [`condition`](Functions::condition), for what may take long: each operator
+    /// that is told to ask it runs where it holds up nothing else.
+    pub fn condition_blocking<T: Body>(
+        &mut self,
+        name: &str,
+        holds: impl Fn(&T) -> bool + Send + Sync + 'static,
+    ) -> Parameter {
+        self.add_blocking(name, Function::Condition(asking(holds)))
     }
 
     /// Registers what computes a condition, a number or a key of whole events,
@@ -91,6 +112,16 @@ impl Functions {
         self.add(name, Function::Value(Arc::new(compute)))
     }
 
+    /// As [`value_of_event`](Functions::value_of_event), for what may take long.
+    pub fn value_of_event_blocking<V: Into<Value>>(
+        &mut self,
+        name: &str,
+        compute: impl Fn(&Event) -> Result<V, Reason> + Send + Sync + 'static,
+    ) -> Parameter {
+        let compute = move |event: &Event| compute(event).map(Into::into);
+        self.add_blocking(name, Function::Value(Arc::new(compute)))
+    }
+
     /// Registers what makes bodies of another type. Time and failure stay;
     /// accuracy is forgotten, as the function may change the unit. Events of
     /// another type are dropped by [`Reason::Type`].
@@ -99,8 +130,7 @@ impl Functions {
         name: &str,
         compute: impl Fn(&T) -> U + Send + Sync + 'static,
     ) -> Parameter {
-        let run = transforming(compute);
-        self.add(name, Function::Transform { run, blocks: false })
+        self.add(name, Function::Transform(transforming(compute)))
     }
 
     /// As [`transform`](Functions::transform), for what may take long: it runs
@@ -110,8 +140,7 @@ impl Functions {
         name: &str,
         compute: impl Fn(&T) -> U + Send + Sync + 'static,
     ) -> Parameter {
-        let run = transforming(compute);
-        self.add(name, Function::Transform { run, blocks: true })
+        self.add_blocking(name, Function::Transform(transforming(compute)))
     }
 
     /// Registers what publishes any number of events for one.
@@ -120,8 +149,7 @@ impl Functions {
         name: &str,
         run: impl Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync + 'static,
     ) -> Parameter {
-        let run = Arc::new(run);
-        self.add(name, Function::Transform { run, blocks: false })
+        self.add(name, Function::Transform(Arc::new(run)))
     }
 
     /// As [`transform_event`](Functions::transform_event), for what may take long.
@@ -130,8 +158,7 @@ impl Functions {
         name: &str,
         run: impl Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync + 'static,
     ) -> Parameter {
-        let run = Arc::new(run);
-        self.add(name, Function::Transform { run, blocks: true })
+        self.add_blocking(name, Function::Transform(Arc::new(run)))
     }
 
     /// A name for a function that has none: no text can say it, and no other
@@ -142,7 +169,18 @@ impl Functions {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Function> {
-        self.known.get(name)
+        self.known.get(name).map(|known| &known.function)
+    }
+
+    /// Whether a parameter names a function that may take long.
+    pub(crate) fn block(&self, parameter: &Parameter) -> bool {
+        match parameter {
+            Parameter::Function(name) => self.known.get(name).is_some_and(|known| known.blocks),
+            Parameter::List(parts) | Parameter::Call(_, parts) => {
+                parts.iter().any(|part| self.block(part))
+            }
+            _ => false,
+        }
     }
 
     /// The names that texts may say.
@@ -152,8 +190,17 @@ impl Functions {
     }
 
     fn add(&mut self, name: &str, function: Function) -> Parameter {
+        self.register(name, function, false)
+    }
+
+    fn add_blocking(&mut self, name: &str, function: Function) -> Parameter {
+        self.register(name, function, true)
+    }
+
+    fn register(&mut self, name: &str, function: Function, blocks: bool) -> Parameter {
         let name: Arc<str> = name.into();
-        self.known.insert(Arc::clone(&name), function);
+        let registered = Registered { function, blocks };
+        self.known.insert(Arc::clone(&name), registered);
         Parameter::Function(name)
     }
 }
@@ -169,6 +216,11 @@ fn typed<T: Body, V: Into<Value>>(
 ) -> ValueFunction {
     let kind = Kind::<T>::new();
     Arc::new(move |event| with_body(kind, event, &compute).map(Into::into))
+}
+
+fn asking<T: Body>(holds: impl Fn(&T) -> bool + Send + Sync + 'static) -> ConditionFunction {
+    let kind = Kind::<T>::new();
+    Arc::new(move |event| with_body(kind, event, &holds))
 }
 
 fn transforming<T: Body, U: Body>(

@@ -64,8 +64,9 @@ pub trait Operator: Send {
         None
     }
 
-    /// Whether it may take long over an event, as a function does that asks a
-    /// database. Where the streams are [driven](crate::Streams::drive) it then
+    /// Whether it may take long over an event, as one does that asks a database.
+    /// One that is told to compute by a function that was registered as blocking
+    /// does so without saying it. Where the streams are [driven](crate::Streams::drive) it then
     /// runs in another thread, one event after the other, and holds up nothing
     /// else; [`Blocking`](crate::Blocking) says how many threads there are and
     /// how many events may wait for one. Elsewhere it runs in place.

@@ -34,27 +34,45 @@ fn with(
     Streams::new(catalogue, clock, Origin("test".into()), 1)
 }
 
+impl Gate {
+    /// A gate, and what waits at it with a number.
+    fn new() -> (Gate, impl Fn(u64) + Send + Sync + 'static) {
+        let (begins, begun) = channel();
+        let (go, goes) = channel();
+        let (passes, through) = channel();
+        let goes = Mutex::new(goes);
+        let wait = move |number| {
+            let _ = begins.send(number);
+            let goes = goes
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let _ = goes.recv_timeout(SOON);
+            let _ = passes.send(number);
+        };
+        (Gate { begun, go, through }, wait)
+    }
+
+    /// Lets a function through that is to have begun with a number.
+    fn pass(&self, number: u64) {
+        assert_eq!(self.begun.recv_timeout(SOON), Ok(number));
+        self.go.send(()).expect("it waits");
+        assert_eq!(self.through.recv_timeout(SOON), Ok(number));
+    }
+}
+
 /// `$slow` doubles a number as soon as it is let.
 fn gated(clock: impl milieu_stream::Clock + 'static) -> (Streams, Gate) {
-    let (begins, begun) = channel();
-    let (go, goes) = channel();
-    let (passes, through) = channel();
-    let goes = Mutex::new(goes);
+    let (gate, wait) = Gate::new();
     let streams = with(
         |functions| {
             functions.transform_blocking("slow", move |number: &u64| {
-                let _ = begins.send(*number);
-                let goes = goes
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                let _ = goes.recv();
-                let _ = passes.send(*number);
+                wait(*number);
                 number * 2
             });
         },
         clock,
     );
-    (streams, Gate { begun, go, through })
+    (streams, gate)
 }
 
 fn flow(streams: &Streams, text: &str) -> Flow {
@@ -437,4 +455,130 @@ fn what_was_made_before_it_is_given_up_is_published() {
     let given_up = node(&streams, "transform").broken.expect("it was given up");
     assert!(given_up.contains("longer than PT5S"), "{given_up}");
     go.send(()).expect("it waits");
+}
+
+/// `$even` says of a number whether it is even, as soon as it is let.
+fn asked() -> (Streams, Gate) {
+    let (gate, wait) = Gate::new();
+    let streams = with(
+        |functions| {
+            functions.condition_blocking("even", move |number: &u64| {
+                wait(*number);
+                number % 2 == 0
+            });
+        },
+        SystemClock,
+    );
+    (streams, gate)
+}
+
+#[test]
+fn a_condition_that_takes_long_holds_nobody_up() {
+    let (streams, gate) = asked();
+    let _driving = streams.drive_with(terms(2, 4)).expect("threads");
+    let numbers = streams.publisher::<u64>("/numbers").expect("free");
+    // Among filters that would be tested together otherwise.
+    let text = "/numbers | filter value > 1 | filter $even | filter value < 9";
+    let mut even = subscribe(&streams, text);
+    let mut same = subscribe(&streams, text);
+    let mut plain = subscribe(&streams, "/numbers | filter value > 1");
+    publish(&numbers, 1);
+    publish(&numbers, 2);
+    assert_eq!(gate.begun.recv_timeout(SOON), Ok(2));
+    (3..=6).for_each(|number| publish(&numbers, number));
+    assert_eq!([(); 5].map(|()| next(&mut plain)), [2, 3, 4, 5, 6]);
+    assert!(even.try_next().is_none());
+    let slow = || {
+        let view = streams.view().expect("nothing runs here");
+        view.audit().expect("the books balance");
+        let mut nodes = view.nodes.into_iter();
+        let is_it = |node: &NodeView| node.label().contains("$even");
+        let found: Vec<NodeView> = nodes.by_ref().filter(is_it).collect();
+        assert_eq!(found.len(), 1, "equal flows share it");
+        found[0].clone()
+    };
+    assert_eq!((slow().held, slow().books.received), (5, 5));
+    gate.go.send(()).expect("it waits");
+    assert_eq!(gate.through.recv_timeout(SOON), Ok(2));
+    (3..=6).for_each(|number| gate.pass(number));
+    for subscriber in [&mut even, &mut same] {
+        assert_eq!(
+            [(); 3].map(|()| next(subscriber)),
+            [2, 4, 6],
+            "in their order"
+        );
+    }
+    until(|| slow().held == 0);
+    let books = slow().books;
+    assert_eq!((books.received, books.passed), (5, 3));
+    assert_eq!(books.dropped.of(Reason::Filtered), 2);
+    // What does not fit makes room, counted: one is at work, four wait.
+    publish(&numbers, 2);
+    assert_eq!(gate.begun.recv_timeout(SOON), Ok(2));
+    (3..=8).for_each(|number| publish(&numbers, number));
+    assert_eq!(slow().books.dropped.of(Reason::Overflow), 2);
+    // The last subscriber may leave meanwhile.
+    drop((even, same));
+    let view = streams.view().expect("nothing runs here");
+    view.audit().expect("the books balance");
+    assert!(
+        view.nodes
+            .iter()
+            .all(|node| !node.label().contains("$even"))
+    );
+    gate.go.send(()).expect("it waits");
+    assert_eq!(gate.through.recv_timeout(SOON), Ok(2));
+    let mut even = subscribe(&streams, text);
+    publish(&numbers, 4);
+    gate.pass(4);
+    assert_eq!(next(&mut even), 4);
+}
+
+#[test]
+fn whatever_computes_by_a_function_that_takes_long_runs_elsewhere() {
+    let here = thread::current().id();
+    let ran_in = Arc::new(Mutex::new(Vec::new()));
+    let streams = with(
+        |functions| {
+            let (by_body, by_event) = (Arc::clone(&ran_in), Arc::clone(&ran_in));
+            let note = |ran: &Mutex<Vec<_>>| {
+                let mut ran = ran.lock().expect("nobody panics");
+                ran.push(thread::current().id());
+            };
+            functions.value_blocking("half", move |number: &u64| {
+                note(&by_body);
+                number / 2
+            });
+            functions.value_of_event_blocking("same", move |event| {
+                note(&by_event);
+                event.get::<u64>().copied().ok_or(Reason::Type)
+            });
+        },
+        SystemClock,
+    );
+    let driving = streams.drive_with(terms(1, 64)).expect("a thread");
+    let numbers = streams.publisher::<u64>("/numbers").expect("free");
+    for text in [
+        "/numbers | transform $half",
+        "/numbers | transform $same",
+        "/numbers | change of=$half",
+        "/numbers | deduplicate of=$same",
+        "/numbers | filter $half",
+    ] {
+        let mut reader = subscribe(&streams, text);
+        publish(&numbers, 8);
+        until(|| {
+            let view = streams.view().expect("nothing runs here");
+            view.audit().expect("the books balance");
+            let mut nodes = view.nodes.iter();
+            let slow = nodes.find(|node| node.label().contains('$'));
+            slow.is_some_and(|node| node.books.received == 1 && node.held == 0)
+        });
+        let came = reader.try_next().is_some();
+        // A number is no condition: that is a fault, told as ever.
+        assert_eq!(came, !text.contains("filter"), "{text}");
+        let ran = std::mem::take(&mut *ran_in.lock().expect("nobody panics"));
+        assert!(!ran.is_empty() && !ran.contains(&here), "{text}");
+    }
+    drop(driving);
 }

@@ -24,7 +24,8 @@ use super::{Machine, said};
 use crate::operator::{Fate, Now, Operator, Output, Reason, Settled};
 use crate::operators::state::State as _;
 
-/// Threads that work with operators that may take long.
+/// Whom the machine calls to work at a desk. It has no threads itself, and knows of
+/// those that others have no more than this.
 pub(crate) trait Hands: Send + Sync {
     /// Has somebody work at this desk. False: nobody can be had.
     fn call(&self, desk: &Arc<Desk>) -> bool;

@@ -1,4 +1,5 @@
-//! Names whose binding follows a flow.
+//! Names that follow a flow: the machine's part, which subscribes, rebinds and
+//! refuses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use crate::names::{Binding, Query, Refusal, Rights, TARGETS_MAX, Why};
 use crate::operator::Now;
 use crate::receiver::Receiver;
 
-/// That a flow says what a name stands for.
-pub(crate) struct Bond {
+/// A name that follows a flow, as long as the machine is not told to
+/// [`unbind`](Machine::unbind) it.
+pub(crate) struct Following {
     name: Arc<str>,
     subscription: SubscriptionId,
     /// Those of its author.
@@ -31,7 +33,7 @@ impl Machine {
         reader: ReaderId,
         application: Arc<str>,
         receiver: Box<dyn Receiver>,
-    ) -> Result<Bond, Refusal> {
+    ) -> Result<Following, Refusal> {
         let rights = self.readers.get(&reader).map(|reader| &reader.rights);
         let rights = rights.map(Arc::clone).unwrap_or_default();
         let name = crate::names::name(name)?;
@@ -47,15 +49,15 @@ impl Machine {
         self.vacant(name.as_str())?;
         let subscription = self.subscribe(now, planned, reader, application, receiver);
         let name: Arc<str> = name.as_str().into();
-        let bond = Bond {
+        let following = Following {
             name,
             subscription,
             rights,
         };
-        let bound = self.may_follow(&bond);
-        let bound = bound.and_then(|()| self.put(now, &bond.name, Binding::new([])?));
+        let bound = self.may_follow(&following);
+        let bound = bound.and_then(|()| self.put(now, &following.name, Binding::new([])?));
         match bound {
-            Ok(()) => Ok(bond),
+            Ok(()) => Ok(following),
             Err(refusal) => {
                 self.unsubscribe(subscription);
                 Err(refusal)
@@ -68,17 +70,17 @@ impl Machine {
     pub(crate) fn rebind(
         &mut self,
         now: &Now<'_>,
-        bond: &Bond,
+        following: &Following,
         names: &[Arc<str>],
     ) -> Result<(), Refusal> {
-        if !self.subscribers.contains_key(&bond.subscription.0) {
+        if !self.subscribers.contains_key(&following.subscription.0) {
             return Ok(());
         }
-        self.may_follow(bond)?;
+        self.may_follow(following)?;
         let mut wrong = Ok(());
         let mut targets = Vec::with_capacity(names.len());
         for name in names {
-            match self.target(bond, name) {
+            match self.target(following, name) {
                 Ok(target) => targets.push(target),
                 refused => wrong = self.tree.counted(refused.map(drop)),
             }
@@ -88,22 +90,22 @@ impl Machine {
             wrong = self.tree.counted(Err(Refusal {
                 why: Why::Size,
                 span: None,
-                message: format!("`{}` is to stand for too many names", bond.name),
+                message: format!("`{}` is to stand for too many names", following.name),
                 help: format!("let it stand for {TARGETS_MAX} at most: the others are left out"),
             }));
         }
-        self.put(now, &bond.name, Binding::new(targets)?)?;
+        self.put(now, &following.name, Binding::new(targets)?)?;
         wrong
     }
 
     /// Takes the name away again.
-    pub(crate) fn unbind(&mut self, now: &Now<'_>, bond: &Bond) {
-        drop(self.unsubscribe(bond.subscription));
-        self.remove(now, &bond.name);
+    pub(crate) fn unbind(&mut self, now: &Now<'_>, following: &Following) {
+        drop(self.unsubscribe(following.subscription));
+        self.remove(now, &following.name);
     }
 
     /// What an event said, as what the name may stand for.
-    fn target(&self, bond: &Bond, name: &str) -> Result<Query, Refusal> {
+    fn target(&self, following: &Following, name: &str) -> Result<Query, Refusal> {
         let target = Query::parse(name)?;
         if !target.is_exact() || !target.conditions().is_empty() {
             return Err(Refusal {
@@ -113,18 +115,18 @@ impl Machine {
                 help: "say names without wildcards, placeholders and attributes".to_owned(),
             });
         }
-        bond.rights.read.check(&target)?;
+        following.rights.read.check(&target)?;
         let help = "leave it out";
-        self.tree.check_circle(&bond.name, [&target], help)?;
+        self.tree.check_circle(&following.name, [&target], help)?;
         Ok(target)
     }
 
     /// Refuses a flow that reads the name that follows it, by whatever way.
-    fn may_follow(&mut self, bond: &Bond) -> Result<(), Refusal> {
-        let node = self.subscribers.get(&bond.subscription.0);
+    fn may_follow(&mut self, following: &Following) -> Result<(), Refusal> {
+        let node = self.subscribers.get(&following.subscription.0);
         let queries = node.map(|node| self.reads(*node)).unwrap_or_default();
         let help = "let it follow a flow that does not read it";
-        let checked = self.tree.check_circle(&bond.name, &queries, help);
+        let checked = self.tree.check_circle(&following.name, &queries, help);
         self.tree.counted(checked)
     }
 

@@ -33,7 +33,7 @@ use naming::{Reader, Watcher};
 use node::{Node, NodeId, Nodes, SEVERAL, Work};
 use run::Run;
 
-pub(crate) use bound::Bond;
+pub(crate) use bound::Following;
 pub use naming::{PublicationId, ReaderId};
 pub(crate) use remote::Edges;
 pub use share::Planned;

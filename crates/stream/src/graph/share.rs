@@ -32,7 +32,11 @@ struct Part {
 
 enum Does {
     Follow(Query),
-    Operate(Box<dyn Operator>),
+    Operate {
+        operator: Box<dyn Operator>,
+        /// Whether it may take long.
+        blocks: bool,
+    },
 }
 
 impl Planned {
@@ -94,7 +98,11 @@ fn make(flow: &Flow, catalogue: &Catalogue) -> Result<Does, Diagnostic> {
                 .map(Does::Follow)
                 .map_err(|refusal| diagnostic(&refusal))
         }
-        Flow::Operation(operation) => catalogue.make(operation).map(Does::Operate),
+        Flow::Operation(operation) => {
+            let operator = catalogue.make(operation)?;
+            let blocks = catalogue.blocks(operation, &*operator);
+            Ok(Does::Operate { operator, blocks })
+        }
     }
 }
 
@@ -192,11 +200,6 @@ impl Machine {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let (work, query) = match part.does {
-            Does::Follow(query) => (Work::Names(None), Some(query)),
-            Does::Operate(filter) if filter.is_filter() => (Work::Filter(filter), None),
-            Does::Operate(operator) => (Work::Operator(operator), None),
-        };
         let mut inputs = Vec::new();
         let mut operator = "";
         if let Flow::Operation(operation) = &key.0 {
@@ -205,18 +208,27 @@ impl Machine {
             operator = &operation.operator;
         }
         let stream = self.stream_of(operator);
+        let (mut query, mut desk) = (None, None);
+        let work = match part.does {
+            Does::Follow(followed) => {
+                query = Some(followed);
+                Work::Names(None)
+            }
+            Does::Operate {
+                operator,
+                blocks: true,
+            } => {
+                let (stream, hands) = (Arc::clone(&stream), self.hands.clone());
+                let apart = Apart::new(operator, stream, inputs.len(), hands);
+                desk = Some(apart.desk());
+                Work::Operator(Box::new(apart))
+            }
+            Does::Operate { operator, .. } if operator.is_filter() => Work::Filter(operator),
+            Does::Operate { operator, .. } => Work::Operator(operator),
+        };
         let retains = match &work {
             Work::Filter(operator) | Work::Operator(operator) => operator.retains(),
             _ => false,
-        };
-        let (work, desk) = match work {
-            Work::Operator(operator) | Work::Filter(operator) if operator.blocks() => {
-                let (stream, hands) = (Arc::clone(&stream), self.hands.clone());
-                let apart = Apart::new(operator, stream, inputs.len(), hands);
-                let desk = apart.desk();
-                (Work::Operator(Box::new(apart)), Some(desk))
-            }
-            work => (work, None),
         };
         let mut node = Node::new(work, stream, Some(key.0.clone()));
         node.retains = retains || inputs.iter().any(|input| self.nodes[*input].retains);

@@ -50,7 +50,7 @@ impl Formula {
                 Some(Function::Condition(holds)) => {
                     Ok(Formula::Condition(Arc::clone(holds), Arc::clone(name)))
                 }
-                Some(Function::Transform { .. }) => Err(Diagnostic::error(format!(
+                Some(Function::Transform(_)) => Err(Diagnostic::error(format!(
                     "`${name}` makes events and computes no value"
                 ))
                 .help("register it by `Functions::value`")),

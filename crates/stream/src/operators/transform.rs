@@ -68,12 +68,7 @@ fn make(arguments: &Arguments<'_>) -> Result<Box<dyn Operator>, Diagnostic> {
             Into::Fields(ids)
         }
         Some(Parameter::Function(name)) => match arguments.functions.get(name) {
-            Some(Function::Transform { run, blocks }) => {
-                return Ok(Box::new(Call {
-                    run: Arc::clone(run),
-                    blocks: *blocks,
-                }));
-            }
+            Some(Function::Transform(run)) => return Ok(Box::new(Call(Arc::clone(run)))),
             Some(Function::Value(_) | Function::Condition(_)) => {
                 Into::Whole(terms.add_parameter(arguments, &Parameter::Function(Arc::clone(name)))?)
             }
@@ -140,17 +135,10 @@ impl Operator for Transform {
 }
 
 /// A Rust function that publishes for itself.
-struct Call {
-    run: TransformFunction,
-    blocks: bool,
-}
+struct Call(TransformFunction);
 
 impl Operator for Call {
     fn event(&mut self, _: usize, event: &Event, out: &mut Output<'_>) -> Fate {
-        (self.run)(event, out)
-    }
-
-    fn blocks(&self) -> bool {
-        self.blocks
+        (self.0)(event, out)
     }
 }

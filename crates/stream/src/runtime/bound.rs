@@ -1,4 +1,5 @@
-//! Names that stand for what a flow says.
+//! Names that follow a flow: the program's part, which reads names out of events and
+//! ends it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -8,7 +9,7 @@ use super::naming::CannotName;
 use super::subscriber::global;
 use super::{Reader, Streams};
 use crate::flow::Flow;
-use crate::graph::{Bond, Planned, ReaderId};
+use crate::graph::{Following, Planned, ReaderId};
 
 /// A name that stands for the names that the last event of a flow says. It goes
 /// when this is dropped.
@@ -21,7 +22,7 @@ pub struct Bound {
 
 #[derive(Default)]
 struct State {
-    bond: OnceLock<Bond>,
+    following: OnceLock<Following>,
     fault: Mutex<Option<Arc<str>>>,
 }
 
@@ -55,8 +56,10 @@ impl Streams {
                 // The tree changes when nothing runs through the graph.
                 if let Some(streams) = streams.upgrade() {
                     Streams(streams).order(move |machine, now| {
-                        let Some(bond) = state.bond.get() else { return };
-                        let bound = machine.rebind(now, bond, &names);
+                        let Some(following) = state.following.get() else {
+                            return;
+                        };
+                        let bound = machine.rebind(now, following, &names);
                         let fault = bound.err().map(|refusal| refusal.to_string().into());
                         *state.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
                     });
@@ -68,7 +71,7 @@ impl Streams {
             let (reader, at, state) = (Arc::clone(reader), Arc::clone(&name), Arc::clone(&state));
             move |machine, now| {
                 let reader = reader.get().copied().unwrap_or(ReaderId::GLOBAL);
-                let bond = machine.bind_flow(
+                let following = machine.bind_flow(
                     now,
                     &at,
                     planned,
@@ -76,7 +79,7 @@ impl Streams {
                     application,
                     Box::new(receiver),
                 )?;
-                let _ = state.bond.set(bond);
+                let _ = state.following.set(following);
                 Ok(())
             }
         })?;
@@ -129,8 +132,8 @@ impl Drop for Bound {
     fn drop(&mut self) {
         let state = Arc::clone(&self.state);
         self.streams.order(move |machine, now| {
-            if let Some(bond) = state.bond.get() {
-                machine.unbind(now, bond);
+            if let Some(following) = state.following.get() {
+                machine.unbind(now, following);
             }
         });
     }

@@ -1,4 +1,4 @@
-//! Threads that work with operators that may take long.
+//! The threads of a program that are [`Hands`] of its machine.
 
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -41,7 +41,8 @@ impl Default for Blocking {
 /// places of further ones stay empty.
 const GIVEN_UP: usize = 64;
 
-/// Some threads, and the desks that wait for one.
+/// Some threads, started as they are needed, and the desks to which they were called
+/// and have not come yet.
 pub(super) struct Crew {
     state: Mutex<State>,
     called: Condvar,
