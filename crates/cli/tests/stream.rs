@@ -620,3 +620,50 @@ fn what_a_tap_cannot_do_is_an_error() {
         }
     }
 }
+
+#[test]
+fn what_links_carry_is_drawn() {
+    use milieu::stream::engine::Hub;
+    use milieu::stream::link::Terms;
+    use milieu::stream::{Delivery, Flow, Streams, SystemClock, operators};
+    use milieu::transfer::Origin;
+
+    let folder = Folder::new();
+    let (milieu, _control, socket) = program();
+    let garden = Streams::new(operators::catalogue(), SystemClock, Origin("g".into()), 1);
+    let hub = Hub::new().apart();
+    let links = [
+        milieu.streams().join(hub.join("kitchen"), Terms::open()),
+        garden.join(hub.join("garden"), Terms::open()),
+    ];
+    let settle = || while links.iter().filter(|link| link.poll()).count() > 0 {};
+    let flow = |name: &str| Flow::Stream(name.into());
+    let _there = garden
+        .subscribe(&flow("/oven"), Delivery::default())
+        .unwrap();
+    let _here = milieu
+        .streams()
+        .subscribe(&flow("/bed"), Delivery::default())
+        .unwrap();
+    let oven = milieu.streams().publisher::<f64>("/oven").unwrap();
+    let bed = garden.publisher::<f64>("/bed").unwrap();
+    settle();
+    let _ = (oven.publish(180.0), bed.publish(12.5), bed.publish(12.0));
+    settle();
+    let at = ["--seconds", "0", "--socket", &socket];
+    let text = folder.text(&[&["graph"], &at[..]].concat());
+    assert!(text.contains("  => garden  (1 sent)\n"), "{text}");
+    assert!(text.contains("  <= garden  (2 taken)\n"), "{text}");
+    let json = folder.text(&[&["graph", "--json"], &at[..]].concat());
+    let graph: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let ends = graph["ends"].as_array().unwrap();
+    assert_eq!(ends.len(), 2, "{json}");
+    assert_eq!(
+        (&ends[0]["name"], &ends[0]["way"]),
+        (&"/bed".into(), &"in".into())
+    );
+    assert_eq!(
+        (&ends[1]["name"], &ends[1]["sent"]),
+        (&"/oven".into(), &1.into())
+    );
+}

@@ -51,7 +51,7 @@ pub use catalogue::{Arguments, Catalogue, Declared, Definition, Inputs, Kind};
 pub use flow::{Flow, Operation, Parameter};
 pub use functions::Functions;
 pub use graph::{
-    CannotRestore, EdgeView, End, LinkView, Machine, NodeView, NotRestored, Planned, PublicationId,
+    CannotRestore, EdgeView, End, EndView, Machine, NodeView, NotRestored, Planned, PublicationId,
     ReaderId, SourceId, SubscriberView, SubscriptionId, View, WhyNot,
 };
 pub use latency::{Delays, Latency};

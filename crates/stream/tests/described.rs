@@ -171,7 +171,7 @@ fn to_set_private_fields_from_outside_is_a_right_of_its_own() {
         assert_eq!(event.header().sequence, 2, "the first set a private field");
         assert!(reader.try_next().is_none());
         let view = net.streams(to).view().expect("nothing runs");
-        let End::In { dropped, taken, .. } = &view.links[0].end else {
+        let End::In { dropped, taken, .. } = &view.ends[0].end else {
             panic!("it receives");
         };
         assert_eq!((dropped.of(Reason::Denied), *taken), (1, 1));

@@ -283,7 +283,7 @@ fn private_fields_reach_only_those_who_may_read_them() {
         assert_eq!(seen[1], [(5, false), (6, false)]);
         assert_eq!(seen[2], [(5, false), (6, false)]);
         let view = net.streams(ward).view().unwrap();
-        assert_eq!(view.links.len(), 3);
+        assert_eq!(view.ends.len(), 3);
     }
 }
 
@@ -451,7 +451,7 @@ fn losses_are_noticed_and_counted_and_mend() {
         taken,
         dropped,
         missing,
-    } = &view.links[0].end
+    } = &view.ends[0].end
     else {
         panic!("{view:?}");
     };
@@ -514,10 +514,10 @@ fn what_is_said_arrives_whatever_is_lost() {
     let reader = net.subscribe(b, "/**");
     net.pass(Time::from_seconds(1000));
     assert_eq!(net.names(b).len(), 10);
-    assert_eq!(net.streams(a).view().unwrap().links.len(), 10);
+    assert_eq!(net.streams(a).view().unwrap().ends.len(), 10);
     drop(reader);
     net.pass(Time::from_seconds(2000));
-    assert_eq!(net.streams(a).view().unwrap().links.len(), 0);
+    assert_eq!(net.streams(a).view().unwrap().ends.len(), 0);
 }
 
 #[test]

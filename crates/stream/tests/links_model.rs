@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use milieu_stream::engine::{Chances, Hub, Passage, PeerId, Schedule};
 use milieu_stream::link::Terms;
-use milieu_stream::{Delivery, LinkView};
+use milieu_stream::{Delivery, EndView};
 use milieu_stream::{End, Overflow, Publisher, Reason, Subscriber};
 use milieu_transfer::{Span, Time};
 use network::{Network, Which};
@@ -196,9 +196,9 @@ impl Model {
         }
     }
 
-    fn links(&self, m: usize) -> Vec<LinkView> {
+    fn links(&self, m: usize) -> Vec<EndView> {
         let view = self.net.streams(self.slots[m].which).view();
-        view.expect("nothing runs").links
+        view.expect("nothing runs").ends
     }
 
     /// At any time: what is at one end is at the other, lost, or on its way.
@@ -252,7 +252,7 @@ impl Model {
     fn is_there(&self, peer: &str, name: &str, receiver: usize, channel: u32) -> bool {
         let receiver = format!("m{receiver}");
         (0..MACHINES).any(|m| {
-            let is_it = |link: &LinkView| {
+            let is_it = |link: &EndView| {
                 *link.name == *name
                     && *link.peer == *receiver
                     && link.channel == channel
@@ -286,7 +286,7 @@ impl Model {
         let engine = self.engine.lock().unwrap();
         for slot in &self.slots {
             let view = self.net.streams(slot.which).view().unwrap();
-            for link in &view.links {
+            for link in &view.ends {
                 let End::In {
                     arrived,
                     dropped,

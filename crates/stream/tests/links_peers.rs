@@ -212,7 +212,7 @@ fn a_flood_ends_where_credit_ends() {
 
 /// The ends of edges to the stranger.
 fn own(net: &Network, a: Which) -> Vec<End> {
-    let links = net.streams(a).view().unwrap().links.into_iter();
+    let links = net.streams(a).view().unwrap().ends.into_iter();
     let its = links.filter(|link| &*link.peer == "stranger");
     its.map(|link| link.end).collect()
 }
@@ -481,7 +481,7 @@ fn events_that_nobody_can_read_are_dropped_and_counted() {
     net.settle();
     assert!(reader.try_next().is_none());
     let view = net.streams(a).view().unwrap();
-    let End::In { arrived, taken, .. } = view.links[0].end else {
+    let End::In { arrived, taken, .. } = view.ends[0].end else {
         panic!("{view:?}");
     };
     assert_eq!((arrived, taken), (4, 0));
@@ -564,7 +564,7 @@ fn machines_in_threads_wake_each_other() {
         let mut reader = b.0.subscribe(&flow("/t"), delivery).unwrap();
         let publisher = a.0.publisher::<u64>("/t").unwrap();
         let until = Instant::now() + Duration::from_secs(20);
-        while a.0.view().unwrap().links.is_empty() {
+        while a.0.view().unwrap().ends.is_empty() {
             assert!(Instant::now() < until, "it is wanted");
             std::thread::yield_now();
         }

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use milieu_stream::language::Language;
-use milieu_stream::{Catalogue, Document, Flow, Latency, Subscription, View};
+use milieu_stream::{Catalogue, End, EndView, Latency, View};
 
 use super::gate::Granted;
 use super::refused::Refused;
@@ -31,6 +31,18 @@ const COUNTERS: [(&str, &str); 5] = [
     ),
 ];
 
+/// The names of what there is now, with what they mean.
+const GAUGES: [(&str, &str); 2] = [
+    (
+        "buffer_events",
+        "Events that wait for another machine to take them.",
+    ),
+    (
+        "component_missing_events",
+        "Events of another machine that later ones have overtaken.",
+    ),
+];
+
 /// The names of how long events took, of those that were measured.
 const LATENCIES: [(&str, &str); 2] = [
     (
@@ -43,13 +55,22 @@ const LATENCIES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Identity, kind and, for some counters, reason.
-type Series = (String, String, &'static str);
+/// Of what something is counted.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Series {
+    id: String,
+    kind: String,
+    /// The other machine, at an end of an edge.
+    peer: String,
+    /// Why, of some counters.
+    reason: &'static str,
+}
 
 /// Series of each counter. Components of equal identity are one.
 #[derive(Default)]
 pub(super) struct Metrics {
     counters: [BTreeMap<Series, u64>; COUNTERS.len()],
+    gauges: [BTreeMap<Series, u64>; GAUGES.len()],
     /// Those of subscribers, by identity.
     latencies: [BTreeMap<String, Latency>; LATENCIES.len()],
 }
@@ -78,8 +99,44 @@ pub(super) async fn metrics(
 
 impl Metrics {
     fn add(&mut self, counter: usize, id: &str, kind: &str, reason: &'static str, count: u64) {
-        let series = (id.to_owned(), kind.to_owned(), reason);
+        let series = Series {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            peer: String::new(),
+            reason,
+        };
         *self.counters[counter].entry(series).or_default() += count;
+    }
+
+    /// What comes from another machine has one for its source, and what goes there
+    /// for its sink.
+    fn enter_end(&mut self, view: &EndView) {
+        let (kind, came, went, dropped, (gauge, now)) = match &view.end {
+            End::Out {
+                offered,
+                sent,
+                dropped,
+                waiting,
+            } => ("link_sink", offered, sent, dropped, (0, waiting)),
+            End::In {
+                arrived,
+                taken,
+                dropped,
+                missing,
+            } => ("link_source", arrived, taken, dropped, (1, missing)),
+        };
+        let series = |reason| Series {
+            id: view.name.to_string(),
+            kind: kind.to_owned(),
+            peer: view.peer.to_string(),
+            reason,
+        };
+        *self.counters[0].entry(series("")).or_default() += came;
+        *self.counters[1].entry(series("")).or_default() += went;
+        for (reason, count) in dropped.iter() {
+            *self.counters[2].entry(series(reason.as_str())).or_default() += count;
+        }
+        *self.gauges[gauge].entry(series("")).or_default() += now;
     }
 
     fn enter(&mut self, component: &Component) {
@@ -115,6 +172,9 @@ impl Metrics {
             }
             ids.insert(node.id, id);
         }
+        for end in &view.ends {
+            self.enter_end(end);
+        }
         for subscriber in &view.subscribers {
             let Some(id) = ids.get(&subscriber.node) else {
                 continue;
@@ -135,19 +195,15 @@ impl Metrics {
     fn text(&self, host: &str) -> String {
         let host = escaped(host);
         let mut out = String::new();
-        for ((name, help), series) in COUNTERS.iter().zip(&self.counters) {
-            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
-            for ((id, kind, reason), count) in series {
-                let (id, kind) = (escaped(id), escaped(kind));
-                let reason = match *reason {
-                    "" => String::new(),
-                    reason => format!(",reason=\"{reason}\""),
-                };
-                let _ = writeln!(
-                    out,
-                    "{name}{{component_id=\"{id}\",component_type=\"{kind}\",host=\"{host}\"\
-                     {reason}}} {count}"
-                );
+        let counters = COUNTERS.iter().zip(&self.counters);
+        let counters = counters.map(|(about, series)| ("counter", about, series));
+        let gauges = GAUGES.iter().zip(&self.gauges);
+        let gauges = gauges.map(|(about, series)| ("gauge", about, series));
+        for (kind, (name, help), series) in counters.chain(gauges) {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for (series, count) in series {
+                let labels = series.labels(&host);
+                let _ = writeln!(out, "{name}{{{labels}}} {count}");
             }
         }
         for ((name, help), of) in LATENCIES.iter().zip(&self.latencies) {
@@ -169,6 +225,21 @@ impl Metrics {
     }
 }
 
+impl Series {
+    fn labels(&self, host: &str) -> String {
+        let (id, kind) = (escaped(&self.id), escaped(&self.kind));
+        let mut labels = format!("component_id=\"{id}\",component_type=\"{kind}\",host=\"{host}\"");
+        let more = [
+            ("peer", escaped(&self.peer)),
+            ("reason", self.reason.to_owned()),
+        ];
+        for (name, value) in more.iter().filter(|(_, value)| !value.is_empty()) {
+            let _ = write!(labels, ",{name}=\"{value}\"");
+        }
+        labels
+    }
+}
+
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
@@ -177,7 +248,9 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use milieu_stream::{Delivery, Published, Streams, VirtualClock, operators};
+    use milieu_stream::engine::Hub;
+    use milieu_stream::link::Terms;
+    use milieu_stream::{Delivery, Flow, Published, Streams, VirtualClock, operators};
     use milieu_transfer::{Origin, Time};
 
     use super::*;
@@ -191,6 +264,50 @@ mod tests {
         let line = "component_discarded_events_total{component_id=\"/a\\\"\\\\\\n\",\
                     component_type=\"filter\",host=\"pi\",reason=\"filtered\"} 5\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn what_goes_to_other_machines_and_comes_from_them_is_counted() {
+        let hub = Hub::new().apart();
+        let machine = |name: &str| {
+            let clock = VirtualClock::new(Time::from_seconds(1000));
+            Streams::new(operators::catalogue(), clock, Origin(name.into()), 1)
+        };
+        let (kitchen, garden) = (machine("kitchen"), machine("garden"));
+        let links = [
+            kitchen.join(hub.join("kitchen"), Terms::open()),
+            garden.join(hub.join("garden"), Terms::open()),
+        ];
+        let settle = || while links.iter().filter(|link| link.poll()).count() > 0 {};
+        let flow = Flow::Stream("/oven".into());
+        let _seen = garden.subscribe(&flow, Delivery::default()).unwrap();
+        let oven = kitchen.publisher::<f64>("/oven").unwrap();
+        settle();
+        assert_eq!(oven.publish(180.0), Published::Accepted(1));
+        settle();
+        for (streams, kind, peer, gauge) in [
+            (&kitchen, "link_sink", "garden", "buffer_events"),
+            (
+                &garden,
+                "link_source",
+                "kitchen",
+                "component_missing_events",
+            ),
+        ] {
+            let mut metrics = Metrics::default();
+            metrics.enter_graph(&streams.look().unwrap(), streams.catalogue());
+            let text = metrics.text("pi");
+            let labels = format!(
+                "{{component_id=\"/oven\",component_type=\"{kind}\",host=\"pi\",peer=\"{peer}\"}}"
+            );
+            for line in [
+                format!("component_received_events_total{labels} 1\n"),
+                format!("component_sent_events_total{labels} 1\n"),
+                format!("# TYPE {gauge} gauge\n{gauge}{labels} 0\n"),
+            ] {
+                assert!(text.contains(&line), "{line}\n{text}");
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!
 //!  {"ask":"about"}                           {"app":"station","process":4711,"protocol":1}
 //!  {"ask":"stream.list","query":"/**"}       {"names":[{"name":"/t","kind":"stream"},…]}
-//!  {"ask":"stream.graph"}                    {"nodes":[…],"edges":[…],"subscribers":[…]}
+//!  {"ask":"stream.graph"}                    {"nodes":[…],"edges":[…],"subscribers":[…],
+//!                                            "ends":[…]}
 //!  {"ask":"stream.subscribe","flow":"/t"}    {"ok":true,"mode":"json"}, then an event a line
 //!  {"ask":"stream.publish","name":"/t"}      {"ok":true,"mode":"json"}; then the client sends
 //!                                            a value a line
@@ -22,6 +23,8 @@
 //!
 //! Rates in a graph are events in a second, latency and age are in seconds; all
 //! are null where they are not known, as when somebody looks for the first time.
+//! Ends are those that this program has of edges to other machines (`"way":"out"`)
+//! and from them (`"in"`), each with the `peer`, the `name` and the `channel`.
 //!
 //! Properties kept:
 //! - only the user who runs the program, and root, are answered: the folder and

@@ -1,7 +1,7 @@
 //! Names and graphs as JSON.
 
 use milieu_stream::names::{Entry, Member, Query};
-use milieu_stream::{Delays, Latency, View};
+use milieu_stream::{Delays, End, Latency, View};
 use milieu_transfer::Span;
 use serde_json::{Value as Tree, json};
 
@@ -64,9 +64,29 @@ pub(super) fn graph(view: &View) -> Tree {
             "age": delays(|recent| &recent.age),
         })
     });
+    let ends = view.ends.iter().map(|it| {
+        let (peer, name, channel) = (&*it.peer, &*it.name, it.channel);
+        match &it.end {
+            End::Out {
+                offered,
+                sent,
+                dropped: lost,
+                waiting,
+            } => json!({"peer": peer, "name": name, "channel": channel, "way": "out",
+                "offered": offered, "sent": sent, "waiting": waiting, "dropped": dropped(lost)}),
+            End::In {
+                arrived,
+                taken,
+                dropped: lost,
+                missing,
+            } => json!({"peer": peer, "name": name, "channel": channel, "way": "in",
+                "arrived": arrived, "taken": taken, "missing": missing, "dropped": dropped(lost)}),
+        }
+    });
     json!({
         "nodes": nodes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
         "subscribers": subscribers.collect::<Vec<_>>(),
+        "ends": ends.collect::<Vec<_>>(),
     })
 }

@@ -38,7 +38,7 @@ pub use naming::{PublicationId, ReaderId};
 pub(crate) use remote::Edges;
 pub use share::Planned;
 pub use snapshot::{CannotRestore, NotRestored, WhyNot};
-pub use view::{EdgeView, End, LinkView, NodeView, SubscriberView, View};
+pub use view::{EdgeView, End, EndView, NodeView, SubscriberView, View};
 
 /// The operator graph of one machine: a state machine without clock, thread and
 /// I/O. Everything that it does, it does when it is called.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use milieu_transfer::{Event, Stream};
 
 use super::node::{Node, NodeId, Work};
-use super::view::LinkView;
+use super::view::EndView;
 use super::{Machine, SourceId, SubscriptionId};
 use crate::names::{Entry, Publisher, Refusal};
 use crate::operator::Now;
@@ -20,8 +20,8 @@ pub(super) struct Demand {
 
 /// Knows what goes on between this machine and others.
 pub(crate) trait Edges: Send + Sync {
-    /// Appends what the ends of its edges have counted.
-    fn edges(&self, into: &mut Vec<LinkView>);
+    /// Appends this machine's ends of the edges.
+    fn ends(&self, into: &mut Vec<EndView>);
 }
 
 impl Machine {

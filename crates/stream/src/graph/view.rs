@@ -20,7 +20,7 @@ pub struct View {
     /// Who takes them.
     pub subscribers: Vec<SubscriberView>,
     /// Where events leave for other machines, and come from them.
-    pub links: Vec<LinkView>,
+    pub ends: Vec<EndView>,
 }
 
 /// A node.
@@ -85,7 +85,7 @@ pub struct SubscriberView {
 
 /// This machine's end of an edge to another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkView {
+pub struct EndView {
     /// What the other machine is called.
     pub peer: Arc<str>,
     /// The name whose events they are.
@@ -267,7 +267,7 @@ impl Machine {
             }
         }
         for links in self.links.iter().filter_map(std::sync::Weak::upgrade) {
-            links.edges(&mut view.links);
+            links.ends(&mut view.ends);
         }
         view
     }
@@ -325,9 +325,9 @@ impl View {
                 ));
             }
         }
-        for LinkView {
+        for EndView {
             peer, name, end, ..
-        } in &self.links
+        } in &self.ends
         {
             end.balance().map_err(|missing| {
                 format!("the edge of {name} to {peer} lacks {missing} events: {end:?}")

@@ -103,7 +103,7 @@ use std::task::Waker;
 use milieu_transfer::{Body, Limits, Modes, Type};
 
 use crate::engine::{Channel, CloseReason, Engine, Peer, PeerId};
-use crate::graph::{Edges, LinkView};
+use crate::graph::{Edges, EndView};
 use crate::names::{Change, Rights};
 use crate::runtime::Streams;
 use crate::subscription::Delivery;
@@ -328,7 +328,7 @@ impl Link {
 
     /// What has become of all events that went over edges that are no more: what
     /// went out, and what came in. Those that are there are in
-    /// [`View::links`](crate::View::links). Nothing within a callback.
+    /// [`View::ends`](crate::View::ends). Nothing within a callback.
     #[must_use]
     pub fn ended(&self) -> Option<[crate::End; 2]> {
         self.ask(|state| state.ended.clone())
@@ -366,7 +366,7 @@ impl Inner {
 }
 
 impl Edges for Inner {
-    fn edges(&self, into: &mut Vec<LinkView>) {
-        self.state().edges(into);
+    fn ends(&self, into: &mut Vec<EndView>) {
+        self.state().ends(into);
     }
 }

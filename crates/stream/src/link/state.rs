@@ -19,7 +19,7 @@ use crate::books::Dropped;
 use crate::engine::{
     Capabilities, Channel, CloseReason, Engine, Frame, News, Peer, PeerId, Receipt,
 };
-use crate::graph::{End, LinkView, Machine};
+use crate::graph::{End, EndView, Machine};
 use crate::names::{Change, Query, Rights, WatchId};
 use crate::operator::{Now, Reason};
 
@@ -344,7 +344,7 @@ impl State {
         all
     }
 
-    pub fn edges(&self, into: &mut Vec<LinkView>) {
+    pub fn ends(&self, into: &mut Vec<EndView>) {
         let name_of = |id: PeerId| {
             let known = self.peers.get(&id);
             known.map_or_else(|| "".into(), |known| Arc::clone(&known.peer.name))
@@ -352,7 +352,7 @@ impl State {
         let first = into.len();
         for (name, fanned) in &self.local.fans {
             fanned.fan.ends(|edge, end| {
-                into.push(LinkView {
+                into.push(EndView {
                     peer: name_of(edge.peer),
                     name: Arc::clone(name),
                     channel: edge.channel.0,
@@ -365,7 +365,7 @@ impl State {
                 continue;
             };
             if let Some(arrival) = self.offered.arrivals.get(&(learned.peer, channel)) {
-                into.push(LinkView {
+                into.push(EndView {
                     peer: name_of(learned.peer),
                     name: learned.name.as_str().into(),
                     channel: channel.0,
@@ -373,7 +373,7 @@ impl State {
                 });
             }
         }
-        let key = |link: &LinkView| (Arc::clone(&link.name), Arc::clone(&link.peer), link.channel);
+        let key = |link: &EndView| (Arc::clone(&link.name), Arc::clone(&link.peer), link.channel);
         into[first..].sort_by_key(key);
     }
 

@@ -151,7 +151,7 @@ impl Network {
     /// The sending ends of a name.
     pub fn out(&self, which: Which, name: &str) -> Vec<End> {
         let view = self.streams(which).view().expect("nothing runs");
-        let links = view.links.into_iter().filter(|link| &*link.name == name);
+        let links = view.ends.into_iter().filter(|link| &*link.name == name);
         let ends = links.map(|link| link.end);
         ends.filter(|end| matches!(end, End::Out { .. })).collect()
     }

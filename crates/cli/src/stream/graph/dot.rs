@@ -59,6 +59,18 @@ pub(super) fn draw(picture: &Picture) -> String {
         let taken = format!("{}{}", subscriber.taken, behind(subscriber.rate));
         let _ = writeln!(text, "  n{node} -> s{at} [label=\"{taken}\"];");
     }
+    for (at, end) in picture.ends.iter().enumerate() {
+        let lines: Vec<String> = std::iter::once(end.peer.clone())
+            .chain(end.rest())
+            .collect();
+        let (label, went) = (label(&lines), end.went());
+        let _ = writeln!(text, "  m{at} [label=\"{label}\", shape=cds];");
+        let _ = match (end.node, end.is_out) {
+            (Some(node), true) => writeln!(text, "  n{node} -> m{at} [label=\"{went}\"];"),
+            (Some(node), false) => writeln!(text, "  m{at} -> n{node} [label=\"{went}\"];"),
+            (None, _) => Ok(()),
+        };
+    }
     text + "}\n"
 }
 

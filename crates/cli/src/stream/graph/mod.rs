@@ -26,6 +26,9 @@ use picture::Picture;
 /// from when an operator was due that made it, until it was handed to a callback
 /// or taken from a queue; its age counts from when what it says was so. Both are
 /// measured while somebody looks.
+///
+/// Other machines stand where their events come in (<=), and where events leave for
+/// them (=>).
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -140,6 +143,12 @@ mod tests {
             "subscribers": [
                 display, slow, subscriber(3, 5, "station/means"), subscriber(4, 6, "station"),
             ],
+            "ends": [
+                {"peer": "kitchen", "name": "/weather/temperature", "channel": 2, "way": "out",
+                    "offered": 1200, "sent": 1100, "waiting": 64, "dropped": {"overflow": 36}},
+                {"peer": "roof", "name": "/weather/pressure", "channel": 1, "way": "in",
+                    "arrived": 1203, "taken": 1200, "missing": 5, "dropped": {"late": 3}},
+            ],
         })
     }
 
@@ -236,6 +245,12 @@ mod tests {
             "filter value > 32 && room != \"<attic>\"",
             "archive & log",
             "55 overflow",
+            "kitchen",
+            "1100 sent",
+            "64 waiting",
+            "36 overflow",
+            "roof",
+            "5 missing",
         ] {
             assert!(
                 texts.iter().any(|it| it.trim() == text),
@@ -247,7 +262,7 @@ mod tests {
     #[test]
     fn equal_graphs_are_drawn_equally() {
         let mut other = station();
-        for member in ["nodes", "edges", "subscribers"] {
+        for member in ["nodes", "edges", "subscribers", "ends"] {
             other[member].as_array_mut().unwrap().reverse();
         }
         // The program gives numbers as it likes.

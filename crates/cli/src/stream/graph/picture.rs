@@ -10,6 +10,7 @@ pub(super) struct Picture {
     pub nodes: Vec<Node>,
     pub edges: Vec<Edge>,
     pub subscribers: Vec<Subscriber>,
+    pub ends: Vec<End>,
 }
 
 pub(super) struct Node {
@@ -34,6 +35,8 @@ pub(super) struct Node {
     pub next: Vec<usize>,
     /// The subscribers that read it.
     pub subscribers: Vec<usize>,
+    /// The edges to other machines, or from one, that begin or end here.
+    pub ends: Vec<usize>,
     /// Whether it reads no other node.
     pub is_first: bool,
 }
@@ -65,6 +68,24 @@ pub(super) struct Subscriber {
     pub latency: Option<Latency>,
     /// From when what events say was so.
     pub age: Option<Latency>,
+}
+
+/// The program's end of an edge to another machine, or from one.
+pub(super) struct End {
+    pub peer: String,
+    /// The name whose events they are.
+    name: String,
+    channel: u64,
+    pub is_out: bool,
+    /// Where the events come from, or go to, here.
+    pub node: Option<usize>,
+    /// Events that have set out, or were taken.
+    pub events: u64,
+    /// Events that wait for the other machine.
+    pub waiting: u64,
+    /// Events that were overtaken and have not come.
+    pub missing: u64,
+    pub dropped: Vec<(String, u64)>,
 }
 
 /// In seconds.
@@ -105,10 +126,18 @@ impl Picture {
             nodes[subscriber.node].subscribers.push(at);
             nodes[subscriber.node].readers += 1;
         }
+        let mut ends: Vec<End> = all(graph, "ends").map(|end| End::of(end, &nodes)).collect();
+        ends.sort_by(|one, other| one.key().cmp(&other.key()));
+        for (at, end) in ends.iter().enumerate() {
+            if let Some(node) = end.node {
+                nodes[node].ends.push(at);
+            }
+        }
         Picture {
             nodes,
             edges,
             subscribers,
+            ends,
         }
     }
 }
@@ -140,6 +169,7 @@ impl Node {
             readers: 0,
             next: Vec::new(),
             subscribers: Vec::new(),
+            ends: Vec::new(),
             is_first: true,
         }
     }
@@ -158,6 +188,46 @@ impl Subscriber {
             latency: Latency::of(&subscriber["latency"]),
             age: Latency::of(&subscriber["age"]),
         }
+    }
+}
+
+impl End {
+    fn of(end: &Value, nodes: &[Node]) -> End {
+        let (name, is_out) = (text(end, "name"), end["way"] == "out");
+        let kind = if is_out { Kind::Names } else { Kind::Source };
+        let mut events = ["sent", "taken"].into_iter();
+        End {
+            peer: text(end, "peer"),
+            channel: count(end, "channel"),
+            node: nodes
+                .iter()
+                .position(|node| node.kind == kind && node.label == name),
+            name,
+            is_out,
+            events: events.find_map(|member| end[member].as_u64()).unwrap_or(0),
+            waiting: count(end, "waiting"),
+            missing: count(end, "missing"),
+            dropped: dropped(end),
+        }
+    }
+
+    fn key(&self) -> (&str, bool, &str, u64) {
+        (&self.name, self.is_out, &self.peer, self.channel)
+    }
+
+    /// How many events went this way, as a count and what it counts.
+    pub fn went(&self) -> String {
+        let word = if self.is_out { "sent" } else { "taken" };
+        format!("{} {word}", self.events)
+    }
+
+    /// What has not gone on: what waits, is missing or was dropped.
+    pub fn rest(&self) -> impl Iterator<Item = String> {
+        let counts = [(self.waiting, "waiting"), (self.missing, "missing")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, what)| format!("{count} {what}"));
+        let dropped = self.dropped.iter();
+        counts.chain(dropped.map(|(reason, count)| format!("{count} {reason}")))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::layout::{Box, Layout, Plan, place};
-use super::picture::{Kind, Node, Picture, Subscriber};
+use super::picture::{End, Kind, Node, Picture, Subscriber};
 use super::quantity;
 
 const MARGIN: f64 = 24.0;
@@ -29,6 +29,7 @@ text{fill:#1b1f24}
 .box{fill:#f6f8fa;stroke:#8c959f}
 .names .box{stroke-dasharray:4 3}
 .subscriber .box{fill:#eaf5ec}
+.machine .box{fill:#fff4e0}
 .shared .box{stroke:#0969da;stroke-width:2.5}
 .broken .box{stroke:#cf222e;stroke-width:2.5}
 .edge{fill:none;stroke:#8c959f}
@@ -42,6 +43,7 @@ text{fill:#e6edf3}
 .many{fill:#58a6ff}
 .box{fill:#161b22;stroke:#6e7681}
 .subscriber .box{fill:#12261a}
+.machine .box{fill:#2b2110}
 .shared .box{stroke:#58a6ff}
 .broken .box{stroke:#ff7b72}
 .edge{stroke:#6e7681}
@@ -77,6 +79,7 @@ struct Arrow {
 pub(super) fn draw(picture: &Picture) -> String {
     let mut cards: Vec<Card> = picture.nodes.iter().map(of_node).collect();
     cards.extend(picture.subscribers.iter().map(of_subscriber));
+    cards.extend(picture.ends.iter().map(of_end));
     let arrows = arrows(picture);
     for (at, card) in cards.iter_mut().enumerate() {
         let entering = arrows.iter().filter(|arrow| arrow.to == at).count();
@@ -153,6 +156,15 @@ fn of_subscriber(subscriber: &Subscriber) -> Card {
     lines.extend(reasons(&subscriber.dropped));
     let class = "subscriber".to_owned();
     card(class, &subscriber.application, lines, 14.0, (true, 1))
+}
+
+/// Another machine, at one edge to it or from it.
+fn of_end(end: &End) -> Card {
+    let mut lines = wrapped(&end.peer);
+    lines.push(line("faint", end.went()));
+    lines.extend(end.rest().map(|rest| line("lost", rest)));
+    let place = (end.is_out, usize::from(end.is_out));
+    card("machine".to_owned(), &end.peer, lines, 0.0, place)
 }
 
 fn card(class: String, title: &str, lines: Vec<Line>, round: f64, place: (bool, usize)) -> Card {
@@ -249,7 +261,22 @@ fn arrows(picture: &Picture) -> Vec<Arrow> {
             title: format!("{} taken{}", it.taken, behind(it.rate)),
             rate: it.rate,
         });
-    edges.chain(subscribers).collect()
+    let machines = picture.nodes.len() + picture.subscribers.len();
+    let ends = picture.ends.iter().enumerate().filter_map(|(at, end)| {
+        let (node, machine) = (end.node?, machines + at);
+        let (from, to) = if end.is_out {
+            (node, machine)
+        } else {
+            (machine, node)
+        };
+        Some(Arrow {
+            from,
+            to,
+            title: end.went(),
+            rate: None,
+        })
+    });
+    edges.chain(subscribers).chain(ends).collect()
 }
 
 fn draw_arrows(plan: &Plan, layout: &Layout, arrows: &[Arrow], out: &mut String) {

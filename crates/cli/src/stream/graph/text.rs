@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::picture::{Node, Picture, Subscriber};
+use super::picture::{End, Node, Picture, Subscriber};
 use super::quantity;
 
 /// Draws it. What is read along several ways is drawn the first time, and named
@@ -17,6 +17,10 @@ pub(super) fn draw(picture: &Picture) -> String {
         if node.is_first {
             drawing.node(at, 0);
         }
+    }
+    // Where the node went before its edge did.
+    for end in picture.ends.iter().filter(|end| end.node.is_none()) {
+        drawing.end(end, "");
     }
     drawing.text
 }
@@ -40,6 +44,9 @@ impl Drawing<'_> {
         for wrong in node.wrong() {
             let _ = writeln!(self.text, "{indent}  {wrong}");
         }
+        for end in &node.ends {
+            self.end(&self.picture.ends[*end], &format!("{indent}  "));
+        }
         for edge in &node.next {
             self.node(self.picture.edges[*edge].to, depth + 1);
         }
@@ -49,6 +56,14 @@ impl Drawing<'_> {
             let taken = taken(subscriber);
             let _ = writeln!(self.text, "{indent}  -> {application}  ({taken})");
         }
+    }
+
+    /// Another machine, at one edge to it or from it.
+    fn end(&mut self, end: &End, indent: &str) {
+        let arrow = if end.is_out { "=>" } else { "<=" };
+        let counts: Vec<String> = std::iter::once(end.went()).chain(end.rest()).collect();
+        let counts = counts.join(", ");
+        let _ = writeln!(self.text, "{indent}{arrow} {}  ({counts})", end.peer);
     }
 }
 
