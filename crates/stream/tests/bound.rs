@@ -1,9 +1,11 @@
 //! Names that stand for what a flow says.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use milieu_stream::language::Language;
-use milieu_stream::names::{LayerValues, Query, Rights, Scope, Service};
+use milieu_stream::names::{Binding, LayerValues, Query, Rights, Scope, Service};
 use milieu_stream::{
     CannotName, Delivery, Flow, Publisher, Streams, Subscriber, VirtualClock, operators,
 };
@@ -329,4 +331,83 @@ fn members_that_come_and_go_leave_nothing_behind() {
     stage.pass(89);
     assert!(seen.try_next().is_some(), "it has left");
     assert_eq!(stage.streams.due(), None);
+}
+
+/// What is in both sets, before and after, loses and doubles nothing, whoever
+/// publishes meanwhile.
+#[test]
+fn who_stays_loses_nothing_while_others_publish() {
+    const REBINDINGS: usize = 3000;
+    let stage = Stage::new();
+    let streams = &stage.streams;
+    let names = ["/m/0", "/m/1", "/m/2", "/m/3"];
+    let publishers = names.map(|name| streams.publisher::<u64>(name).expect("free"));
+    let set = |names: &[&str]| {
+        let targets = names.iter().map(|name| Query::parse(name).expect("a name"));
+        Binding::new(targets).expect("a set")
+    };
+    // By hand, and by what a flow says.
+    let sets = streams.publisher::<Vec<String>>("/sets").expect("free");
+    let by_flow = stage.flow("/sets");
+    let _by_flow = streams.bind_flow("/by_flow", &by_flow).expect("free");
+    let by_hand = streams.bind("/by_hand", set(&names[..1])).expect("free");
+    let _ = sets.publish(vec![names[0].to_owned()]);
+    let room = Delivery::Every {
+        capacity: std::num::NonZeroU32::MAX,
+        overflow: milieu_stream::Overflow::DropOldest,
+    };
+    // Behind an operator, beside it, and by a name for that name.
+    let _alias = streams.bind("/alias", set(&["/by_hand"])).expect("free");
+    let texts = [
+        "/by_hand",
+        "/by_hand | filter value >= 0",
+        "/alias",
+        "/by_flow",
+    ];
+    let mut seen = texts.map(|text| {
+        let subscribed = streams.subscribe(&stage.flow(text), room);
+        subscribed.expect("it can be run")
+    });
+    let is_over = AtomicBool::new(false);
+    let published = thread::scope(|scope| {
+        let publishing = publishers.each_ref().map(|publisher| {
+            scope.spawn(|| {
+                let mut count = 0;
+                while !is_over.load(Ordering::Acquire) {
+                    let _ = publisher.publish(count);
+                    count += 1;
+                    thread::yield_now();
+                }
+                count
+            })
+        });
+        for time in 0..REBINDINGS {
+            // The first stays; the others come and go.
+            let members = &names[..=time % 3 + 1];
+            by_hand.rebind(set(members)).expect("they are names");
+            let said = members.iter().map(|name| (*name).to_owned());
+            let _ = sets.publish(said.collect());
+        }
+        is_over.store(true, Ordering::Release);
+        publishing.map(|thread| thread.join().expect("it publishes"))
+    });
+    assert!(published[0] > 0);
+    for (subscriber, text) in seen.iter_mut().zip(texts) {
+        let events: Vec<_> = std::iter::from_fn(|| subscriber.try_next()).collect();
+        let of = |name: &str| -> Vec<u64> {
+            let of_it = events.iter();
+            let of_it = of_it.filter(|event| event.header().stream.name.as_str() == name);
+            let numbers = of_it.map(|event| *event.get::<u64>().expect("a number"));
+            numbers.collect()
+        };
+        assert!(
+            of(names[0]).into_iter().eq(0..published[0]),
+            "{text}: who stays is heard once"
+        );
+        for name in &names[1..] {
+            let is_rising = of(name).windows(2).all(|pair| pair[0] < pair[1]);
+            assert!(is_rising, "{text}: {name} is heard twice or out of order");
+        }
+    }
+    stage.audit();
 }

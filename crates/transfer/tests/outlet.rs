@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use milieu_transfer::{
     Cbor, DataStream, Decode, Delta, Error, Event, Header, Kind, Limits, Mode, Modes, Offer,
-    Outlet, ReceiverId, Rights, Value,
+    Outlet, ReceiverId, Rights, Type, Value,
 };
 use sample::{event, header};
 
@@ -114,6 +114,83 @@ fn who_joins_late_or_loses_something_gets_all_once() {
                 assert_eq!(read.get::<Value>(), Some(&value), "{sequence}");
             }
         }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Opened {
+    door: String,
+}
+
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Counted {
+    people: u32,
+    by: Option<String>,
+}
+
+/// One of two types, by its number.
+fn of_two_types(sequence: u64) -> Event {
+    let header = Header {
+        sequence,
+        ..header()
+    };
+    if sequence * sequence % 7 < 3 {
+        let door = (sequence % 5).to_string();
+        return Kind::new().event(header, Opened { door });
+    }
+    let people = u32::try_from(sequence).unwrap();
+    let by = (sequence % 3 == 0).then(|| "camera".to_owned());
+    Kind::new().event(header, Counted { people, by })
+}
+
+#[test]
+fn a_stream_may_have_two_schemas() {
+    let (opened, counted) = (Type::of::<Opened>(), Type::of::<Counted>());
+    for offer in Modes::standard().offers() {
+        let modes = Modes::standard();
+        let kind = modes.named(&offer.name).unwrap();
+        let (name, has_schema) = (kind.name(), matches!(kind.name(), "delta" | "data-stream"));
+        let mut outlet = Outlet::default();
+        // One that knows both types, one that knows the second, one that knows none,
+        // and one that knows both and misses much.
+        let known: [&[&'static Type]; 4] =
+            [&[opened, counted], &[counted], &[], &[opened, counted]];
+        let mut receivers = known.map(|types| {
+            let mut decoder = kind.decoder(Limits::default(), Rights::NONE);
+            types.iter().for_each(|of| decoder.expect(of));
+            (outlet.join(kind, Rights::NONE), decoder)
+        });
+        for sequence in 1..=60 {
+            let sent = of_two_types(sequence);
+            if sequence % 20 == 0 {
+                outlet.lost(receivers[3].0);
+            }
+            let frames = frames(&mut outlet, &sent);
+            for (at, (id, decoder)) in receivers.iter_mut().enumerate() {
+                if at == 3 && sequence % 20 > 10 {
+                    continue;
+                }
+                if at == 3 && sequence < 20 {
+                    // It has missed nothing yet.
+                    assert_eq!(outlet.encodings(), sequence, "{name}: once for all");
+                }
+                let read = decoder.decode(&frames[id]);
+                let read = read.unwrap_or_else(|error| panic!("{name} {sequence}: {error}"));
+                assert_eq!(read.header(), sent.header(), "{name}");
+                let is_typed = has_schema && known[at].iter().any(|of| sent.of().is(of));
+                assert_eq!(read.of().is(sent.of()), is_typed, "{name} {sequence}");
+                let back = sent.of().adopt(&read, Rights::NONE).unwrap();
+                assert_eq!(back.get::<Opened>(), sent.get::<Opened>(), "{name}");
+                assert_eq!(back.get::<Counted>(), sent.get::<Counted>(), "{name}");
+            }
+        }
+        // Besides, once more whenever one had to catch up.
+        assert_eq!(
+            outlet.encodings() > 60,
+            has_schema,
+            "{name}: {}",
+            outlet.encodings()
+        );
     }
 }
 
