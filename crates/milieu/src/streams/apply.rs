@@ -4,10 +4,10 @@ use milieu_diagnostics::{Diagnostic, Source};
 use milieu_expressions::{Compiled, Expression};
 use milieu_stream::language::Language;
 use milieu_stream::{Binding, Bound, Named, Parameter, Subscription, Target};
-use milieu_transfer::{Event, Row, Selection, Value};
+use milieu_transfer::{Event, Row, Selection, Span, Value};
 
 use super::act::{Acting, Lasting, Switch};
-use super::shown;
+use super::{Stream, shown};
 use crate::{Error, Milieu};
 
 /// What a file of subscriptions has brought about, until this is dropped.
@@ -40,9 +40,24 @@ impl Milieu {
         let published = published.collect::<Result<Vec<_>, Error>>()?;
         let (mut bound, mut acting) = (Vec::new(), Vec::new());
         for Binding { flow, target } in document.bindings {
+            let stream = self.stream_of(flow)?;
             match target {
-                Target::Name { name } => bound.push(self.stream_of(flow)?.bind(&name)?),
-                target => acting.push(self.act(Binding { flow, target }, source)?),
+                Target::Name { name } => bound.push(stream.bind(&name)?),
+                Target::Layer {
+                    layer,
+                    value,
+                    condition,
+                    duration,
+                } => {
+                    let switch = Switch::new(self.coordinator(), &layer)?;
+                    let switched = stream.switches_by(switch, condition, value, duration, source);
+                    acting.push(switched?);
+                }
+                Target::Value { name, value } => {
+                    let mut asked = Asked::new(source, [&value])?;
+                    let answer = move |event: &Event| asked.of(event).ok()?.first().map(text);
+                    acting.push(stream.assigns_to(&name, answer)?);
+                }
             }
         }
         Ok(Applied {
@@ -52,42 +67,35 @@ impl Milieu {
             subscriptions: document.subscriptions,
         })
     }
+}
 
-    fn act(&self, binding: Binding, source: &Source) -> Result<Acting, Error> {
-        let stream = self.stream_of(binding.flow)?;
-        match binding.target {
-            Target::Layer {
-                layer,
-                value,
-                condition,
-                duration,
-            } => {
-                let mut asked = Asked::new(source, condition.as_ref().into_iter().chain(&value))?;
-                let (has_condition, has_value) = (condition.is_some(), value.is_some());
-                let is_blind = has_condition && !asked.looks_at_failure();
-                let switch = Switch::new(self.coordinator(), &layer)?;
-                let lasting = duration.map(|span| Lasting { span, condition });
-                stream.switches(switch, lasting.as_ref(), move |event| {
-                    let quality = event.header().quality.as_ref();
-                    let failure = quality.and_then(|quality| quality.failure.as_ref());
-                    if let Some(why) = failure.filter(|_| is_blind) {
-                        return Err(Error::Flow(format!("the sensor has failed: {why}")));
-                    }
-                    let mut answers = asked.of(event)?.into_iter();
-                    let holds = !has_condition || answers.next() == Some(Value::Bool(true));
-                    let value = has_value.then(|| answers.next()).flatten();
-                    let value = value.map_or_else(|| "active".to_owned(), |value| text(&value));
-                    Ok(holds.then_some(value))
-                })
+impl Stream<'_> {
+    /// Switches a layer: under what condition, with what value and for how long, as
+    /// far as that is said.
+    fn switches_by(
+        &self,
+        switch: Switch,
+        condition: Option<Parameter>,
+        value: Option<Parameter>,
+        duration: Option<Span>,
+        source: &Source,
+    ) -> Result<Acting, Error> {
+        let mut asked = Asked::new(source, condition.as_ref().into_iter().chain(&value))?;
+        let (has_condition, has_value) = (condition.is_some(), value.is_some());
+        let is_blind = has_condition && !asked.looks_at_failure();
+        let lasting = duration.map(|span| Lasting { span, condition });
+        self.switches(switch, lasting.as_ref(), move |event| {
+            let quality = event.header().quality.as_ref();
+            let failure = quality.and_then(|quality| quality.failure.as_ref());
+            if let Some(why) = failure.filter(|_| is_blind) {
+                return Err(Error::Flow(format!("the sensor has failed: {why}")));
             }
-            // Names act on no context; they are bound by themselves.
-            Target::Name { .. } => Err(shown(source, &[Diagnostic::error("a name is no context")])),
-            Target::Value { name, value } => {
-                let mut asked = Asked::new(source, [&value])?;
-                let answer = move |event: &Event| asked.of(event).ok()?.first().map(text);
-                stream.assigns_to(&name, answer)
-            }
-        }
+            let mut answers = asked.of(event)?.into_iter();
+            let holds = !has_condition || answers.next() == Some(Value::Bool(true));
+            let value = has_value.then(|| answers.next()).flatten();
+            let value = value.map_or_else(|| "active".to_owned(), |value| text(&value));
+            Ok(holds.then_some(value))
+        })
     }
 }
 

@@ -111,7 +111,7 @@ impl Drop for Keeping {
         self.shared.state().is_over = true;
         self.shared.ended.notify_all();
         // Within a callback the thread would wait for us.
-        let is_inside = self.shared.is_inside();
+        let is_inside = self.shared.streams.is_inside();
         if let Some(thread) = self.thread.take().filter(|_| !is_inside) {
             let _ = thread.join();
         }
@@ -146,7 +146,7 @@ impl Shared {
     fn save(&self) -> Result<(), Error> {
         let inside = || Error::Snapshot(self.path.clone(), CannotRestore::Inside);
         // Whoever writes may be waiting for the callback to end.
-        if self.is_inside() {
+        if self.streams.is_inside() {
             return Err(inside());
         }
         // Whoever comes later writes what is newer.
@@ -159,11 +159,6 @@ impl Shared {
             Err(error) => Status::Failing(error.to_string().into()),
         };
         written.map_err(Error::Store)
-    }
-
-    /// Whether this is within a callback.
-    fn is_inside(&self) -> bool {
-        self.streams.not_restored().is_none()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -34,7 +34,11 @@ const RESTARTS_MAX: u64 = 16;
 /// No stream has had so many events, and there is room for as many more.
 const SEQUENCE_MAX: u64 = u64::MAX / 2;
 
-/// Why a snapshot was not taken.
+/// Why streams do not go on from a snapshot, by [`Streams::restore`] or
+/// [`Machine::restore`]; nothing has then changed. [`Inside`](CannotRestore::Inside)
+/// is also why none could be made.
+///
+/// [`Streams::restore`]: crate::Streams::restore
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannotRestore {
     /// The bytes are no snapshot.

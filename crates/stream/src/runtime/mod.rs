@@ -107,6 +107,13 @@ impl Streams {
         (self.0.origin.clone(), self.0.incarnation)
     }
 
+    /// Whether this is within a callback or an operator of these streams, where
+    /// nobody can wait for what they answer.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.0.machine.is_at_work_here()
+    }
+
     /// What time it is here.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -219,7 +226,7 @@ impl Streams {
         &self,
         question: impl FnOnce(&mut Machine, &Now<'_>) -> A + Send + 'static,
     ) -> Option<A> {
-        if self.0.machine.is_at_work_here() {
+        if self.is_inside() {
             return None;
         }
         let (answer, answers) = mpsc::sync_channel(1);

@@ -79,7 +79,7 @@ impl Streams {
             let _ = made.set(source);
             Ok(())
         };
-        if self.0.machine.is_at_work_here() {
+        if self.is_inside() {
             self.order(|machine, now| _ = add(machine, now));
             return Ok(source);
         }
