@@ -12,18 +12,12 @@ use milieu_adapters::component::Components;
 use milieu_adapters::http::{self, Access, Bounds, Serving, Settings, Token};
 use milieu_stream::names::{Rights, Scope};
 use milieu_stream::{Status, Streams, SystemClock, operators};
-use milieu_transfer::{Cbor, DataStream, Limits, Mode, Origin, Private, Value};
+use milieu_transfer::{Cbor, DataStream, Limits, Mode, Origin, Value};
 use tungstenite::{Message, client::IntoClientRequest};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Reading {
     celsius: f64,
-}
-
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Pulse {
-    room: u32,
-    rate: Private<u32>,
 }
 
 fn streams() -> Streams {
@@ -339,60 +333,6 @@ fn rights_are_kept_whatever_is_asked_for() {
     assert_eq!(client.post("/events", json, event).status, 403);
     assert_eq!(client.get("/metrics").status, 403);
     assert_eq!(serving.component().errors("right"), 8);
-}
-
-#[test]
-fn a_flow_that_is_asked_for_changes_nothing() {
-    let streams = streams();
-    let serving = http::serve(&streams, Settings::new(access(Rights::all()))).unwrap();
-    let client = Client::of(serving.address());
-    for (flow, what) in [
-        ("/t;/t%20|%20publish%20/u", "leave out `publish`"),
-        ("/t%20|%20bind%20/u", "leave out `bind`"),
-        ("/t%20|%20subscribe%20name=mine", "leave out its `name`"),
-        ("/t;/u", "here are several"),
-    ] {
-        let answer = client.get(&format!("/latest?flow={flow}&wait=0.1"));
-        assert_eq!(answer.status, 400, "{flow}: {}", answer.body());
-        assert!(answer.body().contains(what), "{}", answer.body());
-    }
-}
-
-#[test]
-fn private_fields_are_for_those_who_may_read_them() {
-    let streams = streams();
-    let publisher = streams.retaining_publisher("/rooms/5").unwrap();
-    let _ = publisher.publish(Pulse {
-        room: 5,
-        rate: Private::new(71),
-    });
-    let public = Rights {
-        private: Scope::none(),
-        set: Scope::none(),
-        ..Rights::all()
-    };
-    let other = "fedcba9876543210";
-    let settings = Settings::new(access(Rights::all()))
-        .access(Access::new(Token::new(other).unwrap(), public));
-    let serving = http::serve(&streams, settings).unwrap();
-    let client = Client::of(serving.address());
-    let path = "/latest?flow=/rooms/*";
-    assert!(client.get(path).body().contains("rate"));
-    let client = client.with_token(other);
-    let answer = client.get(path);
-    assert_eq!(answer.json()["value"]["room"], 5);
-    assert!(!answer.body().contains("rate"), "{}", answer.body());
-    let given = b"{\"rate\":{\"$private\":1}}";
-    for path in ["/events?name=/rooms/6", "/events"] {
-        let event = b"{\"name\":\"/rooms/6\",\"time\":\"2013-01-01T12:00:00Z\",\"value\":{\"rate\":{\"$private\":1}}}";
-        let body: &[u8] = if path == "/events" { event } else { given };
-        let answer = client.post(path, "application/json", body);
-        assert_eq!(
-            (answer.status, &*answer.reason()),
-            (403, "private"),
-            "{path}"
-        );
-    }
 }
 
 #[test]

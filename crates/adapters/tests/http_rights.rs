@@ -1,4 +1,5 @@
-//! Private fields over HTTP, where names stand for others.
+//! Private fields over HTTP, where names stand for others, and what a flow that is
+//! asked for may not do.
 
 mod client;
 
@@ -51,4 +52,76 @@ fn a_binding_shows_no_private_fields_of_names_beyond_the_right() {
     ward.rebind(to("/beds/2")).unwrap();
     let answer = latest("/ward");
     assert!(!answer.body().contains("rate"), "{}", answer.body());
+}
+
+#[test]
+fn a_flow_that_is_asked_for_changes_nothing() {
+    let streams = Streams::new(operators::catalogue(), SystemClock, Origin("o".into()), 1);
+    let access = Access::new(Token::new(TOKEN).unwrap(), Rights::all());
+    let serving = http::serve(&streams, Settings::new(access)).unwrap();
+    let client = Client::of(serving.address());
+    for (flow, what) in [
+        ("/t;/t%20|%20publish%20/u", "leave out `publish`"),
+        ("/t%20|%20bind%20/u", "leave out `bind`"),
+        ("/t%20|%20subscribe%20name=mine", "leave out its `name`"),
+        ("/t;/u", "here are several"),
+    ] {
+        let answer = client.get(&format!("/latest?flow={flow}&wait=0.1"));
+        assert_eq!(answer.status, 400, "{flow}: {}", answer.body());
+        assert!(answer.body().contains(what), "{}", answer.body());
+    }
+}
+
+#[test]
+fn private_fields_are_for_those_who_may_read_them() {
+    let streams = Streams::new(operators::catalogue(), SystemClock, Origin("o".into()), 1);
+    let publisher = streams.retaining_publisher("/beds/5").unwrap();
+    let _ = publisher.publish(Pulse {
+        bed: 5,
+        rate: Private::new(71),
+    });
+    let public = Rights {
+        private: Scope::none(),
+        set: Scope::none(),
+        ..Rights::all()
+    };
+    let other = "fedcba9876543210";
+    let settings = Settings::new(Access::new(Token::new(TOKEN).unwrap(), Rights::all()))
+        .access(Access::new(Token::new(other).unwrap(), public));
+    let serving = http::serve(&streams, settings).unwrap();
+    let client = Client::of(serving.address());
+    let path = "/latest?flow=/beds/*";
+    assert!(client.get(path).body().contains("rate"));
+    let client = client.with_token(other);
+    let answer = client.get(path);
+    assert_eq!(answer.json()["value"]["bed"], 5);
+    assert!(!answer.body().contains("rate"), "{}", answer.body());
+    let given = b"{\"rate\":{\"$private\":1}}";
+    for path in ["/events?name=/beds/6", "/events"] {
+        let event = b"{\"name\":\"/beds/6\",\"time\":\"2013-01-01T12:00:00Z\",\"value\":{\"rate\":{\"$private\":1}}}";
+        let body: &[u8] = if path == "/events" { event } else { given };
+        let answer = client.post(path, "application/json", body);
+        assert_eq!(
+            (answer.status, &*answer.reason()),
+            (403, "private"),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn to_read_private_fields_is_not_to_set_them() {
+    let streams = Streams::new(operators::catalogue(), SystemClock, Origin("o".into()), 1);
+    let reads = Rights {
+        set: Scope::parse(["/beds/2"]).unwrap(),
+        ..Rights::all()
+    };
+    let access = Access::new(Token::new(TOKEN).unwrap(), reads);
+    let serving = http::serve(&streams, Settings::new(access)).unwrap();
+    let client = Client::of(serving.address());
+    let body = b"{\"bed\":1,\"rate\":{\"$private\":61}}";
+    for (path, status) in [("/beds/1", 403), ("/beds/2", 200)] {
+        let answer = client.post(&format!("/events?name={path}"), "application/json", body);
+        assert_eq!(answer.status, status, "{path}: {}", answer.body());
+    }
 }

@@ -216,6 +216,7 @@ fn callbacks_may_publish_subscribe_and_leave() {
             let guard = inner.listen(&echoed, move |event| heard.send(number(event)).unwrap());
             kept.lock().unwrap().push(guard.unwrap());
             assert!(inner.view().is_none(), "nobody can be asked from in here");
+            assert!(inner.is_inside());
         }
         accepted(own.publish(value * 10));
     });
@@ -223,6 +224,7 @@ fn callbacks_may_publish_subscribe_and_leave() {
         accepted(publisher.publish(value));
     }
     assert_eq!(hearing.try_iter().collect::<Vec<_>>(), [10, 20]);
+    assert!(!streams.is_inside());
     drop(outer);
     guards.lock().unwrap().clear();
     accepted(publisher.publish(3));
