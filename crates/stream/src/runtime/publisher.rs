@@ -32,7 +32,11 @@ pub enum Published {
 }
 
 impl Streams {
-    /// A publisher of events of a type. Late subscribers get nothing of before.
+    /// A publisher of events of a type: of any that `serde` writes and reads. Of one
+    /// that derives `Event`, subscribers to what it [extends] receive the events too.
+    /// Late subscribers get nothing of before.
+    ///
+    /// [extends]: milieu_transfer::Described
     ///
     /// # Errors
     /// If it is no name, or has a publisher.
