@@ -106,6 +106,6 @@ fn hear(frames: &[&[u8]]) {
     assert!(reader.try_next().is_some(), "others are served");
     let view = a.0.view().expect("nothing runs");
     assert_eq!(view.audit(), Ok(()));
-    assert!(view.links.len() <= 1 + 2 * 8);
+    assert!(view.ends.len() <= 1 + 2 * 8);
     drop(every);
 }
