@@ -171,10 +171,11 @@ fn sorted(conflicts: &[Conflict]) -> BTreeMap<&str, [Option<&str>; 3]> {
     let three = |c: &Conflict| [&c.base, &c.ours, &c.theirs].map(|v| v.clone());
     let mut sorted = BTreeMap::new();
     for conflict in conflicts {
-        let three = three(conflict).map(|value| {
-            value.map(|value| *VALUES.iter().find(|known| **known == value).unwrap())
-        });
-        let name = NAMES.into_iter().find(|name| *name == conflict.name.as_str());
+        let three = three(conflict)
+            .map(|value| value.map(|value| *VALUES.iter().find(|known| **known == value).unwrap()));
+        let name = NAMES
+            .into_iter()
+            .find(|name| *name == conflict.name.as_str());
         assert!(sorted.insert(name.unwrap(), three).is_none(), "told once");
         assert_eq!(conflict.secret, secret(conflict.name.as_str()));
     }
@@ -195,11 +196,21 @@ struct Case {
 }
 
 impl Case {
-    fn new(test: &str, ending: &str, base: Values, theirs: &Wishes, ours: Wishes, since: bool) -> Case {
+    fn new(
+        test: &str,
+        ending: &str,
+        base: Values,
+        theirs: &Wishes,
+        ours: Wishes,
+        since: bool,
+    ) -> Case {
         let path = file(test, ending);
         let empty = if ending == "json" { "{}\n" } else { "" };
         fs::write(&path, empty).unwrap();
-        let all: Wishes = base.iter().map(|(name, value)| (*name, Some(*value))).collect();
+        let all: Wishes = base
+            .iter()
+            .map(|(name, value)| (*name, Some(*value)))
+            .collect();
         let commit = open(&path).commit(Namespace::User, &changes(&all), Merge::Refuse);
         commit.expect("nobody else writes");
         let mut before = fs::read_to_string(&path).unwrap();
@@ -248,7 +259,10 @@ impl Case {
         let (store, result) = self.commit(resolve);
         let text = fs::read_to_string(&self.path).unwrap();
         let Some(merged) = merged else {
-            let Err(StoreError::Conflict { conflicts: found, .. }) = result else {
+            let Err(StoreError::Conflict {
+                conflicts: found, ..
+            }) = result
+            else {
                 panic!("{result:?} where {conflicts:?} are in conflict");
             };
             assert_eq!(sorted(&found), conflicts);
