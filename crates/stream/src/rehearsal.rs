@@ -16,7 +16,8 @@
 //! body is JSON, and what is wrong with its sensor may stand behind ` ! `. A line
 //! `clock SECOND` lets time pass. What the flow publishes has a line `@SECOND
 //! BODY`, with the second at which it is published. A line of three dashes stands
-//! between cases.
+//! between cases. Within one line a flow may wake as often as one that wakes
+//! each second does in a day.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -123,6 +124,10 @@ type Said = (String, &'static str);
 
 const EVENT: &str = "write a second, a name and a body: 1.5 /weather/temperature 21.5";
 
+/// How often a flow may wake within one line, so that every case comes to an
+/// end: once a second for a day. Windows of windows could wake for years.
+const WAKES_MAX: u32 = 86_400;
+
 struct Rehearsal {
     machine: Machine,
     sources: BTreeMap<String, (SourceId, Arc<Stream>)>,
@@ -166,9 +171,9 @@ impl Rehearsal {
         }
         if first == "clock" {
             self.say(line);
-            self.pass(now);
+            self.pass(now)?;
         } else {
-            self.pass(now);
+            self.pass(now)?;
             self.say(line);
             self.publish(rest)?;
             self.print(now);
@@ -181,13 +186,23 @@ impl Rehearsal {
         self.text.push('\n');
     }
 
-    fn pass(&mut self, until: Time) {
+    fn pass(&mut self, until: Time) -> Result<(), Said> {
+        let mut wakes = 0;
         while let Some(due) = self.machine.due().filter(|due| *due <= until) {
+            if wakes == WAKES_MAX {
+                let why = format!(
+                    "the flow has to wake more than {WAKES_MAX} times before second {}",
+                    seconds(until)
+                );
+                return Err((why, "let less time pass, or wake the flow less often"));
+            }
+            wakes += 1;
             let clock = || due;
             self.machine.wake(&Now::new(&clock));
             self.print(due);
         }
         self.now = until;
+        Ok(())
     }
 
     fn publish(&mut self, event: &str) -> Result<(), Said> {

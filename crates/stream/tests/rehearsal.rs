@@ -67,3 +67,31 @@ fn what_is_wrong_is_shown_in_its_place() {
         Err(Wrong::Flow(_))
     ));
 }
+
+#[test]
+fn a_case_comes_to_an_end_whatever_its_flow() {
+    let with = |flow: &str, lines: &str| Case {
+        flow: flow.to_owned(),
+        ..case(lines)
+    };
+    let catalogue = operators::catalogue();
+    // A thousand windows, each of which is an event in a thousand others.
+    let windows = "/t | aggregate mean 1000s every=1s lateness=1ns \
+        | aggregate mean 1s every=1ms of=mean lateness=1us \
+        | aggregate mean 1ms every=1us of=mean lateness=2us";
+    for lines in ["1 /t 1\nclock 5000", "1 /t 1\n5000 /t 2"] {
+        let Err(Wrong::Line(found)) = rehearse(&with(windows, lines), &catalogue) else {
+            panic!("it wakes a million times and more");
+        };
+        let shown = render(&Source::new("x", lines), &[found], false);
+        assert!(
+            shown.contains("more than 86400 times before second 5000"),
+            "{shown}"
+        );
+        assert!(shown.contains(lines.lines().last().unwrap()), "{shown}");
+        assert!(shown.contains("let less time pass"), "{shown}");
+    }
+    // Time in which nothing wakes may be as long as it likes.
+    let long = rehearse(&with("/t | sample 1s", "1 /t 2\nclock 8e9"), &catalogue);
+    assert_eq!(long.unwrap(), "1 /t 2\nclock 8e9\n@2 2");
+}
