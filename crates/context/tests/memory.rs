@@ -157,6 +157,8 @@ fn a_context_that_sleeps_holds_one_snapshot_and_wakes_up_right() {
     assert_eq!(sleeper.plain, (publications - 1) / 16 * 16);
     assert_eq!((sleeper.plain, sleeper.layers()), (cx.plain, cx.layers()));
     assert!(!sleeper.has_news());
+    // What the goal `context/sleeping-bytes` reads.
+    println!("{{\"name\":\"sleeping-bytes-{publications}\",\"value\":{peak}}}");
 }
 
 /// The value of a layer that is another one now and then.

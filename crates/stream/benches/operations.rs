@@ -27,6 +27,8 @@ static OPERATIONS: &[Operation] = &[
     alone("filters-5-by-hand", || virtual_chain(5)),
     alone("filters-0-by-hand", || virtual_chain(0)),
     alone("filters-0", || graph(0, 1)),
+    alone("filters-5-to-1000", || graph(5, 1000)),
+    alone("filters-0-to-1000", || graph(0, 1000)),
     alone("receivers-1", || graph(1, 1)),
     alone("receivers-101", || graph(1, 101)),
     alone("published", || published(false)),
