@@ -12,6 +12,7 @@ use milieu_keys::{KeySpec, Name};
 
 use crate::error::StoreError;
 use crate::format::Entry;
+use crate::gaps::Elements;
 use crate::ini;
 use crate::locations::Place;
 use crate::read::{self, Content};
@@ -48,13 +49,14 @@ pub struct Inspected {
 
 /// Looks at files: whether they can be read and understood, all that the
 /// specification says about them ([`Schema::check_file`]), keys that another
-/// file is mounted over, and secrets that others may read.
+/// file is mounted over, elements of arrays that one is missing before, and
+/// secrets that others may read.
 ///
 /// Files that do not exist are left out.
 #[must_use]
 pub fn inspect(places: &[Place], schema: Option<&Schema>) -> Inspection {
     let mut inspection = Inspection::default();
-    let mut names: HashSet<Name> = HashSet::new();
+    let mut seen = Seen::default();
     for (at, place) in places.iter().enumerate() {
         let same = |other: &Place| (&other.path, &other.mount) == (&place.path, &place.mount);
         if places[..at].iter().any(same) {
@@ -62,7 +64,13 @@ pub fn inspect(places: &[Place], schema: Option<&Schema>) -> Inspection {
         }
         let found = match read::text(&place.path) {
             Ok(None) => continue,
-            Ok(Some(content)) => look(place, places, &content, schema, &mut names),
+            Ok(Some(content)) => look(
+                place,
+                places,
+                &content,
+                schema,
+                (&mut seen, inspection.files.len()),
+            ),
             Err(error) => Err(error),
         };
         inspection.files.push(found.unwrap_or_else(|error| {
@@ -78,9 +86,16 @@ pub fn inspect(places: &[Place], schema: Option<&Schema>) -> Inspection {
             }
         }));
     }
+    for (file, gap) in seen.elements.gaps() {
+        inspection.files[file].diagnostics.push(gap);
+    }
+    for file in &mut inspection.files {
+        file.diagnostics
+            .sort_by_key(|found| found.span().map(|span| span.start));
+    }
     let is_whole = inspection.files.iter().all(|file| file.keys.is_some());
     if let Some(schema) = schema.filter(|_| is_whole) {
-        let missing = schema.missing(names.iter().map(Name::as_str));
+        let missing = schema.missing(seen.names.iter().map(Name::as_str));
         let warn = |key: &KeySpec| {
             let name = ini::encode_name(key.pattern.as_str());
             let message = format!("no file gives `{name}` a value, and somebody has to");
@@ -93,12 +108,20 @@ pub fn inspect(places: &[Place], schema: Option<&Schema>) -> Inspection {
     inspection
 }
 
+/// What all files have together.
+#[derive(Default)]
+struct Seen {
+    names: HashSet<Name>,
+    elements: Elements,
+}
+
+/// Looks at a file, the one of this number, and adds to what was seen.
 fn look(
     place: &Place,
     places: &[Place],
     content: &Content,
     schema: Option<&Schema>,
-    names: &mut HashSet<Name>,
+    (seen, file): (&mut Seen, usize),
 ) -> Result<Inspected, StoreError> {
     let document = read::document(place, &content.text)?;
     let whole = |entry: Entry<'_>| Entry {
@@ -131,7 +154,9 @@ fn look(
             diagnostics.push(hide(entry, other, &redacted));
         }
     }
+    let (names, elements) = (&mut seen.names, &mut seen.elements);
     names.extend(counting.iter().map(|entry| entry.name.clone().into_owned()));
+    elements.add(place.namespace, file, &counting, &redacted);
     if let Some(schema) = schema {
         let old_names = schema.old_names();
         let today = counting
@@ -141,7 +166,6 @@ fn look(
         let counting: Vec<Entry<'_>> = counting.into_iter().cloned().collect();
         diagnostics.extend(schema.found(&redacted, &counting));
     }
-    diagnostics.sort_by_key(|found| found.span().map(|span| span.start));
     Ok(Inspected {
         place: place.clone(),
         keys: Some(entries.len()),

@@ -39,6 +39,7 @@ mod explain;
 #[cfg(test)]
 mod faults;
 pub mod format;
+mod gaps;
 mod history;
 pub mod inspect;
 mod locations;

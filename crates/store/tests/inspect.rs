@@ -197,3 +197,60 @@ fn the_lines_of_a_file_that_may_hold_secrets_are_not_shown() {
         "{said}"
     );
 }
+
+#[test]
+fn an_element_that_none_stands_before_is_found() {
+    let folder = folder("gaps");
+    write(
+        &folder.join("a.ini"),
+        "[/sw]\nhosts/#0 = a\nhosts/#2 = c\nhosts/#3 = d\nfine/#0 = a\nfine/#1 = b\nfine/#1/port = 1\n",
+    );
+    // The other file of the namespace has what is missing here.
+    write(
+        &folder.join("b.ini"),
+        "[/sw]\nrooms/#1 = b\nlists/#0/#1 = x\n",
+    );
+    write(&folder.join("c.ini"), "[/sw]\nrooms/#0 = a\n");
+    // Direct elements have to be of one namespace; keys of elements have not.
+    write(
+        &folder.join("d.ini"),
+        "[/sw]\nrooms/#2 = c\nfine/#2/port = 2\nfine/#_10/port = 3\nfine/#_11/port = 3\n",
+    );
+    let mut places = ["a.ini", "b.ini", "c.ini", "d.ini"].map(|name| place(folder.join(name), "/"));
+    places[3].namespace = Namespace::System;
+    let Inspection { files, .. } = inspect(&places, None);
+    assert_eq!(
+        said(&files[0], &folder),
+        "\
+warning[gap]: `/sw/hosts/#2` is no part of its array, which ends before `/sw/hosts/#1`
+ --> a.ini:3:12
+  |
+3 | hosts/#2 = c
+  |            ^ behind the gap
+  |
+  = help: set `/sw/hosts/#1`, or number the elements without a gap
+"
+    );
+    let said: Vec<String> = files[1..].iter().map(|file| said(file, &folder)).collect();
+    let [lists, none, system] = &said[..] else {
+        panic!("{said:?}");
+    };
+    assert!(
+        lists.contains("`/sw/lists/#0/#1` is no part of its array"),
+        "{lists}"
+    );
+    assert!(
+        lists.contains("set `/sw/lists/#0/#0`") && !lists.contains("rooms"),
+        "{lists}"
+    );
+    assert_eq!(none, "");
+    assert!(
+        system.contains("before `/sw/rooms/#0`\n --> d.ini:2:12\n"),
+        "{system}"
+    );
+    assert!(
+        system.contains("before `/sw/fine/#3`\n --> d.ini:4:18\n"),
+        "{system}"
+    );
+    assert_eq!(system.matches("warning").count(), 2, "{system}");
+}

@@ -18,7 +18,8 @@ use crate::terminal;
 /// that is wrong with each: lines that cannot be understood and, with a
 /// specification, values that it does not allow, keys that it does not have or
 /// has no more, keys without a value, and secrets that others may read. Keys
-/// that another file is mounted over are found as well.
+/// that another file is mounted over are found as well, and elements of arrays
+/// that stand behind a gap.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
