@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
@@ -34,7 +35,14 @@ thread_local! {
     static SERVED: RefCell<Option<Served>> = const { RefCell::new(None) };
 }
 
-fuzz_target!(|input: &str| {
+/// A connection that the server has closed is an error and no signal, as in
+/// every program that begins in Rust.
+fn survive_closed_connections() {
+    let seen = Arc::default();
+    signal_hook::flag::register(signal_hook::consts::SIGPIPE, seen).unwrap();
+}
+
+fuzz_target!(init: survive_closed_connections(), |input: &str| {
     let Some(first) = input.bytes().next().filter(u8::is_ascii_digit) else {
         return;
     };

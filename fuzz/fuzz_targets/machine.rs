@@ -71,7 +71,9 @@ const SOURCES: &[Reads] = &[
 
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let name = format!("milieu-fuzz-machine-{}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
+    let memory = PathBuf::from("/dev/shm");
+    let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let folder = folder.join(name);
     for file in SOURCES.iter().flat_map(|(_, files)| *files) {
         let path = folder.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

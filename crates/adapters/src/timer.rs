@@ -23,7 +23,7 @@ use milieu_stream::{Feed, Source, Wait};
 use milieu_transfer::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shortened};
 
 /// Nobody needs more of them in one tick, and counting them takes time.
 const DAYS_COUNTED: u64 = 10_000;
@@ -88,7 +88,7 @@ impl Timer {
         let found = TimeZone::get(name).map_err(|_| {
             let reason = "this machine knows no such time zone; \
                           `Europe/Berlin` is one, if tzdata is installed";
-            Failure::new(format_args!("time zone `{name}`"), reason)
+            Failure::new(format_args!("time zone `{}`", shortened(name)), reason)
         })?;
         if let Schedule::Daily { zone, .. } = &mut self.schedule {
             *zone = found;
@@ -183,7 +183,7 @@ impl FromStr for TimeOfDay {
         };
         parse().map(TimeOfDay).ok_or_else(|| {
             let reason = "that is no time of day; `07:30` is one, from `00:00` to `23:59:59`";
-            Failure::new(format_args!("`{text}`"), reason)
+            Failure::new(format_args!("`{}`", shortened(text)), reason)
         })
     }
 }

@@ -144,12 +144,12 @@ fn what_is_wrong_is_said_with_its_place() {
         (
             "timer.daily",
             &[("at", "noon")],
-            "`noon`: that is no time of day",
+            "`timer.daily`, parameter `at`: `noon`: that is no time of day",
         ),
         (
             "timer.daily",
             &[("at", "12:00"), ("zone", "Mars")],
-            "`Mars`",
+            "parameter `zone`: time zone `Mars`",
         ),
         ("file.content", &[("path", "")], "may not be empty"),
         (

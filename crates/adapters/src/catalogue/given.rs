@@ -48,7 +48,7 @@ impl<'a> Given<'a> {
         Ok(given)
     }
 
-    fn failure(&self, parameter: &str, reason: impl fmt::Display) -> Failure {
+    pub(super) fn failure(&self, parameter: &str, reason: impl fmt::Display) -> Failure {
         let name = self.definition.name;
         Failure::new(format_args!("`{name}`, parameter `{parameter}`"), reason)
     }

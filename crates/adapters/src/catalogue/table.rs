@@ -502,9 +502,13 @@ fn line(serial: Serial, given: &Given<'_>) -> Result<Serial, Failure> {
 fn daily(given: &Given<'_>) -> Made {
     let times: Result<Vec<timer::TimeOfDay>, Failure> =
         given.list("at").into_iter().map(str::parse).collect();
-    let timer = timer::daily(times?);
+    let times = times.map_err(|failure| given.failure("at", failure))?;
+    let timer = timer::daily(times);
     Ok(match given.text("zone") {
-        Some(zone) => Box::new(timer.zone(zone)?),
+        Some(zone) => {
+            let zoned = timer.zone(zone);
+            Box::new(zoned.map_err(|failure| given.failure("zone", failure))?)
+        }
         None => Box::new(timer),
     })
 }
