@@ -162,8 +162,9 @@ pub trait Document {
     }
 
     /// Takes what belongs to the keys that were [moving](Document::moving) to
-    /// where they are now: the comments right above them. A section that is left
-    /// empty goes. Formats that cannot tell leave all that where it is.
+    /// where they are now: the comments right above them and behind them on their
+    /// lines. A section, table or object that is left empty goes. Formats that
+    /// cannot tell leave all that where it is.
     fn moved(&mut self) {}
 
     /// The text as it is now.

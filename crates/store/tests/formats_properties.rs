@@ -242,6 +242,50 @@ fn edits_are_those_of_a_map(
     Ok(())
 }
 
+/// Keys that get other names, as a migration gives them.
+fn moves_are_those_of_a_map(
+    format: &dyn Format,
+    text: &str,
+    moves: &[(prop::sample::Index, Name)],
+) -> Result<(), TestCaseError> {
+    let (mut document, diagnostics) = format.parse(text);
+    let mut model = contents(&*document);
+    let names: Vec<String> = model.keys().cloned().collect();
+    if !diagnostics.is_empty() || names.is_empty() {
+        return Ok(());
+    }
+    let moves: Vec<(&str, &Name)> = moves
+        .iter()
+        .map(|(from, to)| (from.get(&names).as_str(), to))
+        .collect();
+    for (from, to) in &moves {
+        document.moving(from, to);
+    }
+    for (from, to) in moves {
+        let Some(value) = model.get(from).cloned() else {
+            continue;
+        };
+        if document.set(to, &value, Kind::Unknown).is_ok() {
+            model.insert(to.to_string(), value);
+        }
+        if document.remove(from).is_ok() {
+            model.remove(from);
+        }
+    }
+    let before = document.text();
+    document.moved();
+    let after = document.text();
+    prop_assert_eq!(&contents(&*document), &model, "{}\n--\n{}", before, after);
+    prop_assert_eq!(
+        read_back(format, &after)?,
+        model,
+        "{}\n--\n{}",
+        before,
+        after
+    );
+    Ok(())
+}
+
 fn one_value_changes_one_place(
     format: &dyn Format,
     text: &str,
@@ -293,6 +337,14 @@ macro_rules! properties {
                 #[test]
                 fn edits_of_new_documents_are_those_of_a_map(edits in edits()) {
                     super::edits_are_those_of_a_map(&$format, "", edits)?;
+                }
+
+                #[test]
+                fn moves_are_those_of_a_map(
+                    text in super::$texts::right(),
+                    moves in proptest::collection::vec((any::<prop::sample::Index>(), name()), 1..5),
+                ) {
+                    super::moves_are_those_of_a_map(&$format, &text, &moves)?;
                 }
 
                 #[test]

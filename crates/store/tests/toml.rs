@@ -612,3 +612,18 @@ fn hostile_texts_cost_little() {
         assert!(!Toml.load(&text, &mut |_, _, _| true));
     }
 }
+
+#[test]
+fn a_new_table_comes_behind_all_keys_of_the_one_before() {
+    // What one dotted key begins, another one continues behind `c`.
+    let text = "[[d.a]]\nb.b = 1\nc = []\nb.a = [1, 1]\n";
+    assert_eq!(
+        after_set(text, "/d/b/x", "1"),
+        format!("{text}\n[d.b]\nx = 1\n")
+    );
+    let text = "[t]\na.x = 1\nb = 2\na.y.z = { u = 3 }\n\n[s]\na.x = 4\n";
+    assert_eq!(
+        after_set(text, "/t/c", "5"),
+        text.replace("\n\n", "\nc = 5\n\n")
+    );
+}

@@ -8,6 +8,7 @@ use milieu_diagnostics::Span;
 use milieu_keys::rules::array_level;
 use milieu_keys::{Name, split};
 
+use super::moves::Moving;
 use super::pieces::{self, NONE, Pieces};
 use super::tree::{Node, ROOT, Shape, Tree};
 use super::{DEPTH_MAX, levels};
@@ -60,6 +61,8 @@ pub(crate) struct Nested<S> {
     pub tree: Tree,
     /// Whether there were errors, so that the text is only kept.
     pub broken: bool,
+    /// Keys that are to have other names.
+    pub moving: Vec<Moving>,
     syntax: PhantomData<S>,
 }
 
@@ -69,6 +72,7 @@ impl<S: Syntax> Nested<S> {
             pieces,
             tree,
             broken: false,
+            moving: Vec::new(),
             syntax: PhantomData,
         }
     }
@@ -87,7 +91,7 @@ impl<S: Syntax> Nested<S> {
     }
 
     /// The node that has the value of a key.
-    fn value_node(&self, name: &str) -> Option<u32> {
+    pub fn value_node(&self, name: &str) -> Option<u32> {
         let id = self.tree.find(name)?;
         let node = self.node(id);
         let id = if node.own == NONE { id } else { node.own };
@@ -201,7 +205,7 @@ impl<S: Syntax> Nested<S> {
     }
 
     /// Whether what has lost a key stays all the same.
-    fn stays(&self, id: u32) -> bool {
+    pub fn stays(&self, id: u32) -> bool {
         let node = self.node(id);
         if !node.children.is_empty() || self.is_before_others(id) {
             return true;
@@ -218,7 +222,7 @@ impl<S: Syntax> Nested<S> {
         }
     }
 
-    fn remove_node(&mut self, id: u32) {
+    pub fn remove_node(&mut self, id: u32) {
         if id == ROOT {
             let piece = self.node(ROOT).value;
             self.pieces.cut(piece, piece);
@@ -301,6 +305,14 @@ impl<S: Syntax> Document for Nested<S> {
     fn remove(&mut self, name: &str) -> Result<Option<String>, Unwritable> {
         self.check_sound()?;
         self.take(name)
+    }
+
+    fn moving(&mut self, from: &str, to: &Name) {
+        self.note_move(from, to);
+    }
+
+    fn moved(&mut self) {
+        self.follow_moves();
     }
 
     fn text(&self) -> String {

@@ -21,6 +21,8 @@ mod document;
 #[cfg(any(feature = "json", feature = "toml"))]
 mod list;
 #[cfg(any(feature = "json", feature = "toml"))]
+mod moves;
+#[cfg(any(feature = "json", feature = "toml"))]
 pub(crate) mod pieces;
 #[cfg(any(feature = "json", feature = "toml"))]
 pub(crate) mod report;

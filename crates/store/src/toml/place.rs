@@ -224,14 +224,35 @@ impl Nested<Writing> {
     /// The last key in the text of a table, leading to a value, not to another table.
     fn last_expression(&self, table: u32) -> Option<u32> {
         let children = &self.node(table).children;
-        children
+        let mut last = children
             .iter()
             .rev()
             .find_map(|&child| match self.node(child).shape {
                 Shape::Value | Shape::Object | Shape::Array => Some(child),
                 Shape::Dotted => self.last_expression(child),
                 _ => None,
-            })
+            })?;
+        let is_dotted = |&child: &u32| self.node(child).shape == Shape::Dotted;
+        if children.iter().any(is_dotted) {
+            // What one dotted key begins, others may continue behind the rest.
+            let behind = self.pieces.from(self.node(last).last);
+            let is_header =
+                |&id: &u32| self.pieces.body(id).starts_with('[') && self.pieces.begins_line(id);
+            for piece in behind.take_while(|id| !is_header(id)) {
+                last = self.expression_of(piece, table).unwrap_or(last);
+            }
+        }
+        Some(last)
+    }
+
+    /// The key of a table whose value ends with this piece.
+    fn expression_of(&self, piece: u32, table: u32) -> Option<u32> {
+        let id = self.pieces.node(piece);
+        let is_dotted = |&id: &u32| id != NONE && self.node(id).shape == Shape::Dotted;
+        let parent = |&id: &u32| Some(self.node(id).parent).filter(|&id| id != NONE);
+        let mut parents = std::iter::successors(Some(id).filter(|&id| id != NONE), parent).skip(1);
+        let above = parents.find(|id| *id == table || !is_dotted(id));
+        (above == Some(table)).then_some(id)
     }
 
     /// The last table in the text that is this one or below it, and has a header.
