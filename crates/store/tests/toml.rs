@@ -621,7 +621,8 @@ fn a_new_table_comes_behind_all_keys_of_the_one_before() {
         after_set(text, "/d/b/x", "1"),
         format!("{text}\n[d.b]\nx = 1\n")
     );
-    let text = "[t]\na.x = 1\nb = 2\na.y.z = { u = 3 }\n\n[s]\na.x = 4\n";
+    let text =
+        "[t]\na.x = 1\nb = 2\na.y.z = { u = 3 }\na.w = [\n[1],\n]\na.v = 0\n\n[s]\na.x = 4\n";
     assert_eq!(
         after_set(text, "/t/c", "5"),
         text.replace("\n\n", "\nc = 5\n\n")

@@ -236,8 +236,10 @@ impl Nested<Writing> {
         if children.iter().any(is_dotted) {
             // What one dotted key begins, others may continue behind the rest.
             let behind = self.pieces.from(self.node(last).last);
-            let is_header =
-                |&id: &u32| self.pieces.body(id).starts_with('[') && self.pieces.begins_line(id);
+            let is_header = |&id: &u32| {
+                let is_mark = self.pieces.kind(id) == Some(Kind::Mark);
+                is_mark && self.pieces.body(id).starts_with('[') && self.pieces.begins_line(id)
+            };
             for piece in behind.take_while(|id| !is_header(id)) {
                 last = self.expression_of(piece, table).unwrap_or(last);
             }
