@@ -72,7 +72,11 @@ const SOURCES: &[Reads] = &[
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let name = format!("milieu-fuzz-machine-{}", std::process::id());
     let memory = PathBuf::from("/dev/shm");
-    let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let folder = if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    };
     let folder = folder.join(name);
     for file in SOURCES.iter().flat_map(|(_, files)| *files) {
         let path = folder.join(file);

@@ -30,7 +30,10 @@ fuzz_target!(|input: &str| {
         }
     }
     if let (Ok(under), Ok(name)) = (names::name(under), name(under, topic)) {
-        assert!(name.is_below_or_same(under.as_str()), "{name:?} is elsewhere");
+        assert!(
+            name.is_below_or_same(under.as_str()),
+            "{name:?} is elsewhere"
+        );
         assert_eq!(names::name(name.as_str()).ok(), Some(name));
     }
     announced(filter, topic, kept);

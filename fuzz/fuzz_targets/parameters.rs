@@ -27,7 +27,9 @@ fuzz_target!(|input: &str| {
     let chosen = usize::from(first) % (known + catalogue::all().count());
     if let Some(source) = chosen.checked_sub(known) {
         let source = catalogue::all().nth(source).unwrap();
-        let given: Vec<(&str, &str)> = lines.filter_map(|line| of(source.parameters, line)).collect();
+        let given: Vec<(&str, &str)> = lines
+            .filter_map(|line| of(source.parameters, line))
+            .collect();
         if let Err(failure) = source.make(&given) {
             let said = failure.to_string();
             assert!(said.contains(source.name) && said.len() < 1000, "{said}");

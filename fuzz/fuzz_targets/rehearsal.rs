@@ -25,7 +25,9 @@ fuzz_target!(|text: &str| {
                 again.lines.clone_from(&found);
                 assert_eq!(rehearse(&again, &catalogue).ok(), Some(found));
             }
-            Err(Wrong::Line(found)) => drop(render(&Source::new("x", &case.lines), &[found], false)),
+            Err(Wrong::Line(found)) => {
+                drop(render(&Source::new("x", &case.lines), &[found], false))
+            }
             Err(_) => {}
         }
     }

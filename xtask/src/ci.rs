@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long)]
     fail_fast: bool,
     /// How many seconds the fuzzers take together.
-    #[arg(long, default_value_t = 100, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 70, value_name = "SECONDS")]
     fuzz_seconds: u64,
 }
 

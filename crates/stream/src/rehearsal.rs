@@ -16,8 +16,8 @@
 //! body is JSON, and what is wrong with its sensor may stand behind ` ! `. A line
 //! `clock SECOND` lets time pass. What the flow publishes has a line `@SECOND
 //! BODY`, with the second at which it is published. A line of three dashes stands
-//! between cases. Within one line a flow may wake as often as one that wakes
-//! each second does in a day.
+//! between cases. In one case a flow may wake as often as one that wakes each
+//! second does in a day.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -124,8 +124,8 @@ type Said = (String, &'static str);
 
 const EVENT: &str = "write a second, a name and a body: 1.5 /weather/temperature 21.5";
 
-/// How often a flow may wake within one line, so that every case comes to an
-/// end: once a second for a day. Windows of windows could wake for years.
+/// How often a flow may wake in one case, so that each comes to an end: once a
+/// second for a day. Windows of windows could wake for years.
 const WAKES_MAX: u32 = 86_400;
 
 struct Rehearsal {
@@ -133,6 +133,7 @@ struct Rehearsal {
     sources: BTreeMap<String, (SourceId, Arc<Stream>)>,
     now: Time,
     sequence: u64,
+    wakes: u32,
     published: Arc<Mutex<Vec<Event>>>,
     text: String,
 }
@@ -155,6 +156,7 @@ impl Rehearsal {
             sources: BTreeMap::new(),
             now: Time::default(),
             sequence: 0,
+            wakes: 0,
             published,
             text: String::new(),
         }
@@ -187,16 +189,15 @@ impl Rehearsal {
     }
 
     fn pass(&mut self, until: Time) -> Result<(), Said> {
-        let mut wakes = 0;
         while let Some(due) = self.machine.due().filter(|due| *due <= until) {
-            if wakes == WAKES_MAX {
+            if self.wakes == WAKES_MAX {
                 let why = format!(
                     "the flow has to wake more than {WAKES_MAX} times before second {}",
                     seconds(until)
                 );
                 return Err((why, "let less time pass, or wake the flow less often"));
             }
-            wakes += 1;
+            self.wakes += 1;
             let clock = || due;
             self.machine.wake(&Now::new(&clock));
             self.print(due);
