@@ -98,7 +98,7 @@ impl Served {
     fn connection(&mut self) -> BufReader<TcpStream> {
         self.connection.take().unwrap_or_else(|| {
             let stream = TcpStream::connect(self.serving.address()).unwrap();
-            let patience = Duration::from_secs(4);
+            let patience = Duration::from_secs(60);
             stream.set_read_timeout(Some(patience)).unwrap();
             stream.set_nodelay(true).unwrap();
             BufReader::new(stream)

@@ -1,10 +1,14 @@
 //! Keys that get other names in TOML and JSON, and what is said about them.
 #![cfg(all(feature = "json", feature = "toml"))]
 
-use milieu_keys::Name;
+use std::fs;
+use std::path::Path;
+
+use milieu_diagnostics::Source;
+use milieu_keys::{Name, Namespace};
 use milieu_store::json::Json;
 use milieu_store::toml::Toml;
-use milieu_store::{Format, Kind};
+use milieu_store::{Format, Kind, Place, Schema, Store, Strategy};
 
 /// The text after keys have got other names, as a commit gives them.
 fn moved(format: &dyn Format, text: &str, moves: &[(&str, &str)]) -> String {
@@ -155,4 +159,28 @@ fn of_several_keys_that_one_becomes_the_first_has_its_comments() {
     document.set(&names[0], "1", Kind::Unknown).unwrap();
     document.moved();
     assert_eq!(document.text(), "# about a\na = 1\nz = 2\nb = 1\n");
+}
+
+#[test]
+fn a_migration_of_a_file_takes_comments_along() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moves");
+    fs::create_dir_all(&folder).unwrap();
+    let specification = "[/sw/tongue]\nwas/#0=/pi/lang\n";
+    let toml = "# old\n[pi]\n# how it speaks\nlang = \"de\" # or en\n";
+    let json =
+        "{\n  // old\n  \"pi\": {\n    // how it speaks\n    \"lang\": \"de\" // or en\n  }\n}\n";
+    for (ending, text) in [("toml", toml), ("json", json)] {
+        let path = folder.join(format!("pi.{ending}"));
+        fs::write(&path, text).unwrap();
+        let schema = Schema::parse(Source::new("pi.spec.ini", specification)).unwrap();
+        let place = Place::new(Namespace::User, &*path);
+        let mut store = Store::read(vec![place]).unwrap().with_schema(schema);
+        let changes = store.migration(Namespace::User);
+        store
+            .commit(Namespace::User, &changes, Strategy::Refuse)
+            .unwrap();
+        let expected = text.replace("pi", "sw").replace("lang", "tongue");
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        assert!(store.notices().is_empty());
+    }
 }
