@@ -285,6 +285,7 @@ fn conversions() {
         "string(b'a') == 'a'",
         "string(true) == 'true'",
         "bytes('ä') == b'\\xc3\\xa4'",
+        "bytes(b'a') == b'a'",
         "bool('true') && !bool('0')",
         "string(timestamp('2026-01-31T12:00:00.5Z')) == '2026-01-31T12:00:00.5Z'",
         "string(duration('90m')) == '5400s'",

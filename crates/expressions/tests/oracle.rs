@@ -146,6 +146,10 @@ fn known_difference(
             "bytes have an order",
         ),
         (
+            text.contains("bytes(") && refuses("got 'Bytes("),
+            "`bytes` takes bytes",
+        ),
+        (
             refuses("cannot convert Bool(") || text.contains("string(string("),
             "`string` takes truth values",
         ),

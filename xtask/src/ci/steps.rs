@@ -96,7 +96,13 @@ fn clippy(_: &Surroundings) -> Result<Outcome> {
 
 /// Many a test waits or has one thread, so the test programs run side by side.
 fn test(surroundings: &Surroundings) -> Result<Outcome> {
-    let test = || process::cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    let test = || {
+        let mut cargo = process::cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+        // A change is judged by what it changes, and not by cases that it is the
+        // first to meet; runs by hand meet others each time.
+        cargo.env("PROPTEST_RNG_SEED", "20021");
+        cargo
+    };
     let mut built = test();
     built.arg("--no-run");
     if all([built])? != Outcome::of(true) {
