@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use milieu_diagnostics::{Diagnostic, Source};
 
+mod bench;
 mod completion;
 mod files;
 mod key;
@@ -29,6 +30,7 @@ enum Noun {
     Key(key::Key),
     Spec(spec::Spec),
     Stream(stream::Stream),
+    Bench(bench::Bench),
     Completion(completion::Completion),
 }
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Ok(Noun::Key(key)) => key.run(),
         Ok(Noun::Spec(spec)) => spec.run(),
         Ok(Noun::Stream(stream)) => stream.run(),
+        Ok(Noun::Bench(bench)) => bench.run(),
         Ok(Noun::Completion(completion)) => completion.run(),
         Err(answer) => say(&answer),
     }

@@ -1,0 +1,166 @@
+//! The paper's XML (Solar, Figures 3 and 4).
+//!
+//! | element | attributes | contains |
+//! |---|---|---|
+//! | `test-group` | `name` | `test`, `param` (properties) |
+//! | `test` | `name`, the schedule | `server`, `var`, `param` |
+//! | `server` | `host`, `port` | `star`, `planet`, `app`, `param` |
+//! | `app` | `name`, `class` | `param` |
+//! | `star`, `planet` | parameters | `param` |
+//! | `var` | `name`, `start`, `end`, `step`, or `values` with commas | `value` for each |
+//! | `param` | `name`, `value` | |
+//!
+//! `result` in a `test` is what a run has added, and is no part of a description.
+//! There are no document types.
+
+use milieu_diagnostics::{Diagnostic, Span};
+use roxmltree::{Document, Node as Element};
+
+use super::tree::{Entry, Node, Text};
+use crate::Value;
+
+pub(super) fn read(text: &str) -> Result<Node, Diagnostic> {
+    let document = Document::parse(text).map_err(|error| {
+        let at = offset(text, error.pos());
+        let wrong = Diagnostic::error("this is not well-formed XML").code("syntax");
+        wrong.label(Span::new(at, at + 1), reason(&error))
+    })?;
+    let root = document.root_element();
+    if root.tag_name().name() != "test-group" {
+        return Err(Diagnostic::error("this describes no group of tests")
+            .code("syntax")
+            .label(name(&root, text).span, "the root is another")
+            .help("write `<test-group name=\"…\">` around the tests"));
+    }
+    node(root, "group", text)
+}
+
+/// The message without the place, which is shown otherwise.
+fn reason(error: &roxmltree::Error) -> String {
+    let text = error.to_string();
+    let end = text.rfind(" at ").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+fn offset(text: &str, position: roxmltree::TextPos) -> usize {
+    let line = position.row.saturating_sub(1) as usize;
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let column = position.col.saturating_sub(1) as usize;
+    let rest = text.get(start..).unwrap_or_default();
+    let inside: usize = rest.chars().take(column).map(char::len_utf8).sum();
+    start + inside
+}
+
+/// The name in a start tag.
+fn name(element: &Element, text: &str) -> Text {
+    let start = element.range().start + 1;
+    let name = element.tag_name().name();
+    let behind = text.get(start..).unwrap_or_default();
+    let end = behind.find(|c: char| c.is_whitespace() || "/>".contains(c));
+    Text {
+        text: name.to_owned(),
+        span: Span::new(start, start + end.unwrap_or(name.len())),
+    }
+}
+
+fn node(element: Element, word: &str, text: &str) -> Result<Node, Diagnostic> {
+    let mut tag = name(&element, text);
+    let kind = tag.text.clone();
+    tag.text = word.to_owned();
+    let mut node = Node::new(tag);
+    let is_kind_of_its_own = matches!(&*kind, "star" | "planet");
+    if is_kind_of_its_own {
+        node.attributes.push(Entry {
+            name: node.word.clone(),
+            value: Value::Text(kind.clone()),
+            span: node.word.span,
+        });
+        node.attributes[0].name.text = "kind".into();
+    }
+    for attribute in element.attributes() {
+        let entry = Entry {
+            name: Text {
+                text: match attribute.name() {
+                    "class" if word == "application" => "kind".into(),
+                    name => name.to_owned(),
+                },
+                span: Span::from(attribute.range_qname()),
+            },
+            value: Value::Text(attribute.value().to_owned()),
+            span: Span::from(attribute.range_value()),
+        };
+        match is_kind_of_its_own && attribute.name() != "name" {
+            true => node.parameters.push(entry),
+            false => node.attributes.push(entry),
+        }
+    }
+    let mut values: Option<(Vec<Value>, Span)> = None;
+    for child in element.children() {
+        if child.is_text() && !child.text().unwrap_or_default().trim().is_empty() {
+            return Err(Diagnostic::error("text has no meaning here")
+                .code("syntax")
+                .label(Span::from(child.range()), "remove it, or make it a comment"));
+        }
+        if !child.is_element() {
+            continue;
+        }
+        let tag = child.tag_name().name();
+        match (word, tag) {
+            (_, "param") if word != "variable" => node.parameters.push(parameter(child, text)?),
+            ("variable", "value") => {
+                let told = child.text().unwrap_or_default().trim();
+                let at = Span::from(child.range());
+                let values = values.get_or_insert_with(|| (Vec::new(), at));
+                values.0.push(Value::guess(told));
+            }
+            ("group", "test") => node.nodes.push(self::node(child, "test", text)?),
+            ("test", "result") => {}
+            ("test", "server") => node.nodes.push(self::node(child, "server", text)?),
+            ("test", "var") => node.nodes.push(self::node(child, "variable", text)?),
+            ("server", "app" | "star" | "planet") => {
+                node.nodes.push(self::node(child, "application", text)?);
+            }
+            _ => {
+                let at = name(&child, text);
+                let outer = element.tag_name().name();
+                return Err(Diagnostic::error(format!("`{tag}` has no meaning here"))
+                    .code("syntax")
+                    .label(at.span, format!("`{outer}` does not contain it")));
+            }
+        }
+    }
+    if let Some((values, span)) = values {
+        node.attributes.push(Entry {
+            name: Text {
+                text: "values".into(),
+                span,
+            },
+            value: Value::List(values),
+            span,
+        });
+    }
+    Ok(node)
+}
+
+fn parameter(element: Element, text: &str) -> Result<Entry, Diagnostic> {
+    let lacks = |attribute: &str| {
+        Diagnostic::error(format!("`param` lacks its `{attribute}`"))
+            .code("syntax")
+            .label(name(&element, text).span, "write it as an attribute")
+    };
+    let find = |wanted: &str| {
+        let mut attributes = element.attributes();
+        attributes
+            .find(|attribute| attribute.name() == wanted)
+            .ok_or_else(|| lacks(wanted))
+    };
+    let (known, value) = (find("name")?, find("value")?);
+    Ok(Entry {
+        name: Text {
+            text: known.value().to_owned(),
+            span: Span::from(known.range_value()),
+        },
+        value: Value::Text(value.value().to_owned()),
+        span: Span::from(value.range_value()),
+    })
+}

@@ -1,0 +1,86 @@
+//! One page that has everything in it and needs nothing else.
+
+use std::fmt::Write;
+
+use super::scale::short;
+use super::table::table;
+use super::{Options, Report, chart};
+use crate::description::{Language, escaped, write};
+use crate::result::Results;
+
+/// A page in HTML.
+pub(super) struct Page;
+
+impl Report for Page {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one page with a chart, all numbers, the hosts and the description"
+    }
+
+    fn write(&self, results: &Results, options: &Options) -> Result<Vec<u8>, String> {
+        let title = escaped(&results.group.name);
+        let mut out = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             style-src 'unsafe-inline'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+             <style>\nbody {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; \
+             max-width: 75em; padding: 0 1em }}\ntable {{ border-collapse: collapse; \
+             font-variant-numeric: tabular-nums; display: block; overflow-x: auto }}\n\
+             td, th {{ border-bottom: 1px solid #ddd; padding: .2em .6em; text-align: right }}\n\
+             svg {{ max-width: 100%; height: auto }}\npre {{ background: #f6f6f6; padding: 1em; \
+             overflow-x: auto }}\n</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+        );
+        match chart::suitable(results, options) {
+            Ok(svg) => out.push_str(&svg),
+            Err(why) => _ = writeln!(out, "<p>No chart: {}</p>", escaped(&why)),
+        }
+        let table = table(results, options, short)?;
+        out.push_str("<h2>Numbers</h2>\n<table>\n");
+        for (row, tag) in
+            std::iter::once((&table.head, "th")).chain(table.rows.iter().map(|row| (row, "td")))
+        {
+            out.push_str("<tr>");
+            for cell in row {
+                let _ = write!(out, "<{tag}>{}</{tag}>", escaped(cell));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</table>\n<h2>Failures</h2>\n<ul>\n");
+        let points = results.tests.iter().flat_map(|test| &test.points);
+        let mut failures = points.flat_map(|point| &point.failures).peekable();
+        if failures.peek().is_none() {
+            out.push_str("<li>none</li>\n");
+        }
+        for failure in failures {
+            let (who, why) = (escaped(&failure.application), escaped(&failure.message));
+            let _ = writeln!(out, "<li>{who}, round {}: {why}</li>", failure.round);
+        }
+        out.push_str("</ul>\n<h2>Hosts</h2>\n<ul>\n");
+        for (name, host) in &results.hosts {
+            let _ = writeln!(
+                out,
+                "<li>{}: {}, {} cores, {} bytes of memory, {}, Linux {}</li>",
+                escaped(name),
+                escaped(&host.processor),
+                host.cores,
+                host.memory_bytes,
+                escaped(&host.system),
+                escaped(&host.kernel)
+            );
+        }
+        let _ = writeln!(
+            out,
+            "</ul>\n<p>Measured from {} to {} by milieu {}.</p>\n<h2>Description</h2>\n\
+             <pre>{}</pre>\n</body>\n</html>",
+            escaped(&results.started),
+            escaped(&results.ended),
+            escaped(&results.milieu),
+            escaped(&write(Language::Toml, &results.group))
+        );
+        Ok(out.into_bytes())
+    }
+}

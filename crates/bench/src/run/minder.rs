@@ -1,0 +1,193 @@
+//! The process between the harness and an application: it leaves nothing running.
+//!
+//! ```text
+//! harness ─▶ minder ─▶ application ─▶ whatever that starts
+//! ```
+//!
+//! The minder runs one command, with its own standard streams, and waits. When
+//! the command has ended, when it is told to end (SIGTERM, SIGINT, SIGHUP) or when
+//! the harness dies, it ends all that the command has started, also what has made
+//! a session of its own: orphans become the minder's children. Then it writes
+//! what all of them used, which the kernel adds up for the children of a process.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getppid};
+use serde::{Deserialize, Serialize};
+
+/// How long a command that was told to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a command ended, and what it and all that it started used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Report {
+    /// Its exit status, if it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Why it could not be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What was used.
+    pub resources: Resources,
+}
+
+/// What the processes of an application used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Resources {
+    /// From start to end.
+    pub elapsed_seconds: f64,
+    /// In the application's own code.
+    pub user_seconds: f64,
+    /// In the kernel for it.
+    pub system_seconds: f64,
+    /// The most memory that one of its processes had, in bytes.
+    pub memory_bytes_max: u64,
+    /// How often it waited for something.
+    pub switches_voluntary: u64,
+    /// How often the processor was taken from it.
+    pub switches_involuntary: u64,
+    /// Pages that had to be read from a disk.
+    pub faults_major: u64,
+}
+
+/// Runs a command and writes a [`Report`]. This is all that the process does;
+/// `program` and `arguments` are the command.
+///
+/// # Errors
+/// The report cannot be written.
+pub fn mind(program: &str, arguments: &[String], report: &Path) -> io::Result<()> {
+    let harness = getppid();
+    let told = signals()?;
+    prctl::set_child_subreaper(true)?;
+    prctl::set_pdeathsig(Signal::SIGTERM)?;
+    // It may have died before it could be noticed.
+    if getppid() != harness {
+        return Ok(());
+    }
+    let started = Instant::now();
+    let mut written = Report::default();
+    match Command::new(program).args(arguments).spawn() {
+        Ok(child) => {
+            let status = wait(child, &told);
+            written.status = status.and_then(|status| status.code());
+            written.signal = status.and_then(|status| status.signal());
+            end_descendants();
+        }
+        Err(error) => written.refused = Some(format!("`{program}` cannot be run: {error}")),
+    }
+    written.resources = used(started.elapsed());
+    // The harness sees the whole report or none.
+    let text = serde_json::to_vec(&written)?;
+    let half = report.with_extension("half");
+    fs::write(&half, text)?;
+    fs::rename(&half, report)
+}
+
+/// Signals that tell the minder to end.
+fn signals() -> io::Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, Arc::clone(&told))?;
+    }
+    Ok(told)
+}
+
+/// Waits for the command; tells it to end when the minder is told so.
+fn wait(mut child: Child, told: &AtomicBool) -> Option<ExitStatus> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
+    let (ended, waits) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = ended.send(child.wait().ok());
+    });
+    let mut deadline = None;
+    loop {
+        match waits.recv_timeout(Duration::from_millis(10)) {
+            Ok(status) => return status,
+            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        match deadline {
+            None if told.load(Ordering::Acquire) => {
+                deadline = Some(Instant::now() + GRACE);
+                let _ = kill(pid, Signal::SIGTERM);
+            }
+            Some(deadline) if Instant::now() >= deadline => {
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Kills what the command has left, until nothing is there.
+fn end_descendants() {
+    loop {
+        for child in children() {
+            let _ = kill(child, Signal::SIGKILL);
+        }
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => return,
+            // Whose parent dies becomes our child only then.
+            Ok(WaitStatus::StillAlive) => thread::sleep(Duration::from_millis(1)),
+            _ => {}
+        }
+    }
+}
+
+/// The children of this process, of all its threads.
+fn children() -> Vec<Pid> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let lists = threads.filter_map(|thread| {
+        let path = thread.ok()?.path().join("children");
+        fs::read_to_string(path).ok()
+    });
+    let lists: Vec<String> = lists.collect();
+    let words = lists.iter().flat_map(|list| list.split_whitespace());
+    words
+        .filter_map(|word| word.parse().ok())
+        .map(Pid::from_raw)
+        .collect()
+}
+
+/// What the children that have ended used.
+fn used(elapsed: Duration) -> Resources {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return Resources::default();
+    };
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of a few years")]
+    let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
+    let count = |count: nix::libc::c_long| u64::try_from(count).unwrap_or(0);
+    Resources {
+        elapsed_seconds: elapsed.as_secs_f64(),
+        user_seconds: seconds(usage.user_time()),
+        system_seconds: seconds(usage.system_time()),
+        // The kernel counts in KiB.
+        memory_bytes_max: count(usage.max_rss()) * 1024,
+        switches_voluntary: count(usage.voluntary_context_switches()),
+        switches_involuntary: count(usage.involuntary_context_switches()),
+        faults_major: count(usage.major_page_faults()),
+    }
+}

@@ -1,0 +1,376 @@
+//! Running tests: step by step, each with fresh processes, kept as they come.
+
+pub mod journal;
+mod local;
+pub mod minder;
+mod process;
+pub mod protocol;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use local::Local;
+pub use process::Minder;
+
+use crate::Value;
+use crate::catalogue::Entry;
+use crate::description::{Group, LostHost, Test};
+use crate::plan::{Plan, Step};
+use crate::result::{Host, Outcome, Results, StepResult, TestResults};
+use minder::Resources;
+use protocol::Measured;
+
+/// What a single thing that was measured is called.
+pub const VALUE: &str = "value";
+
+/// How often a step runs again whose host was lost.
+const RETRIES_MAX: u32 = 3;
+
+/// What runs the applications of a step.
+pub trait Executor {
+    /// Runs the applications of a step until all that measure have ended, at most
+    /// for so long, and leaves nothing running.
+    ///
+    /// # Errors
+    /// The step did not run as a whole.
+    fn step(&mut self, order: &Order, timeout: Duration) -> Result<Vec<Run>, Failed>;
+
+    /// What the hosts of a group are, by name.
+    ///
+    /// # Errors
+    /// A host does not answer.
+    fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {
+        let servers = group.tests.iter().flat_map(|test| &test.servers);
+        let names = servers.map(|server| server.name().to_owned());
+        Ok(names.map(|name| (name, Host::here())).collect())
+    }
+}
+
+/// Why a step did not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// A host is lost, by name, with the reason.
+    Lost(String, String),
+    /// Somebody refused.
+    Refused(String),
+}
+
+/// What is to run in a step.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The step.
+    pub step: Step,
+    /// Its applications, in the order in which they are started.
+    pub applications: Vec<Ordered>,
+}
+
+/// An application of a step.
+#[derive(Clone, Debug)]
+pub struct Ordered {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Where it runs.
+    pub server: String,
+    /// What the description tells it, the innermost values.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl Order {
+    /// What runs in a step of a test.
+    #[must_use]
+    pub fn new(test: &Test, step: Step, variables: &BTreeMap<String, Value>) -> Order {
+        let mut applications = Vec::new();
+        for server in &test.servers {
+            for application in &server.applications {
+                let mut parameters = test.parameters.clone();
+                let inner = variables.iter().chain(&server.parameters);
+                for (name, value) in inner.chain(&application.parameters) {
+                    parameters.insert(name.clone(), value.clone());
+                }
+                applications.push(Ordered {
+                    name: application.name.clone(),
+                    kind: application.kind.clone(),
+                    server: server.name().to_owned(),
+                    parameters,
+                });
+            }
+        }
+        Order { step, applications }
+    }
+}
+
+impl Ordered {
+    /// All that the application is told: what its kind takes, as it takes it, and
+    /// what others have said when they were ready.
+    fn complete(
+        &self,
+        entry: &Entry,
+        told: &BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, Value>, String> {
+        let mut parameters = match &entry.parameters {
+            None => self.parameters.clone(),
+            Some(declared) => {
+                let mut parameters = BTreeMap::new();
+                for (name, parameter) in declared {
+                    let kind = &parameter.kind;
+                    let value = match self.parameters.get(name) {
+                        Some(value) => value
+                            .convert(kind)
+                            .ok_or_else(|| format!("`{name}` is {kind}, and not `{value}`"))?,
+                        None => parameter
+                            .default
+                            .clone()
+                            .ok_or_else(|| format!("nobody says what `{name}` is"))?,
+                    };
+                    parameters.insert(name.clone(), value);
+                }
+                parameters
+            }
+        };
+        for (name, value) in told {
+            parameters.insert(name.clone(), value.clone());
+        }
+        Ok(parameters)
+    }
+}
+
+/// What became of an application in a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Run {
+    /// Its name.
+    pub application: String,
+    /// Where it ran.
+    pub server: String,
+    /// What it measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<String, Measured>,
+    /// Why there is no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Why the result means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+    /// Its exit status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// What it and all that it started used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
+    /// The end of what it wrote.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// The time.
+pub trait Clock {
+    /// Now, as RFC 3339 has it.
+    fn now(&self) -> String;
+
+    /// Since some moment in the past.
+    fn elapsed(&self) -> Duration;
+}
+
+/// The clock of this machine.
+pub struct SystemClock(std::time::Instant);
+
+impl Default for SystemClock {
+    fn default() -> SystemClock {
+        SystemClock(std::time::Instant::now())
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> String {
+        jiff::Timestamp::now().to_string()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Whoever wants to know how far it is.
+pub trait Observer {
+    /// A step begins.
+    fn begins(&mut self, _: &Progress<'_>) {}
+
+    /// A step has ended, and is kept.
+    fn ended(&mut self, _: &Progress<'_>, _: &StepResult) {}
+
+    /// Whether the run is to end now; it can be resumed.
+    fn stops(&mut self) -> bool {
+        false
+    }
+}
+
+impl Observer for () {}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// What its variables are.
+    pub variables: &'a BTreeMap<String, Value>,
+    /// The step.
+    pub step: &'a Step,
+    /// How many steps have ended, of all tests.
+    pub done: u64,
+    /// How many there are, of all tests.
+    pub steps: u64,
+    /// How long the rest probably takes, once a step has ended.
+    pub left: Option<Duration>,
+}
+
+/// Keeps steps as they come.
+pub trait Keeper {
+    /// The step of a test that has been kept before, by a run that was
+    /// interrupted.
+    fn kept(&mut self, test: usize, step: &Step) -> Option<StepResult>;
+
+    /// Keeps a step.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    fn keep(&mut self, test: usize, result: &StepResult) -> Result<(), String>;
+}
+
+/// Keeps nothing.
+impl Keeper for () {
+    fn kept(&mut self, _: usize, _: &Step) -> Option<StepResult> {
+        None
+    }
+
+    fn keep(&mut self, _: usize, _: &StepResult) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Runs groups.
+pub struct Runner<'a> {
+    /// What runs applications.
+    pub executor: &'a mut dyn Executor,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Who is told.
+    pub observer: &'a mut dyn Observer,
+    /// What keeps steps.
+    pub keeper: &'a mut dyn Keeper,
+}
+
+impl Runner<'_> {
+    /// Runs all tests of a group. A step that fails is part of the results.
+    ///
+    /// # Errors
+    /// The run ended before its end; what it has done is kept.
+    pub fn run(&mut self, group: &Group) -> Result<Results, String> {
+        let hosts = self.executor.hosts(group);
+        let hosts = hosts.map_err(|failed| failed.to_string())?;
+        let mut results = Results {
+            started: self.clock.now(),
+            hosts,
+            ..Results::new(group.clone())
+        };
+        let plans: Vec<Plan> = group.tests.iter().map(Plan::new).collect();
+        let steps = plans.iter().map(Plan::len).sum();
+        let mut done = 0;
+        // What was kept took no time of this run.
+        let (mut ran, began) = (0_u32, self.clock.elapsed());
+        for (index, (test, plan)) in group.tests.iter().zip(&plans).enumerate() {
+            let mut ended = Vec::new();
+            for step in plan.steps() {
+                if let Some(kept) = self.keeper.kept(index, &step) {
+                    ended.push(kept);
+                    done += 1;
+                    continue;
+                }
+                if self.observer.stops() {
+                    return Err(format!("stopped after {done} of {steps} steps"));
+                }
+                let variables = plan.values(step.point);
+                let spent = self.clock.elapsed().saturating_sub(began);
+                let rest = u32::try_from(steps - done).unwrap_or(u32::MAX);
+                let mut progress = Progress {
+                    test,
+                    variables: &variables,
+                    step: &step,
+                    done,
+                    steps,
+                    left: (ran > 0).then(|| (spent / ran).saturating_mul(rest)),
+                };
+                self.observer.begins(&progress);
+                let result = self.step(test, &step, &variables)?;
+                self.keeper.keep(index, &result)?;
+                done += 1;
+                ran += 1;
+                progress.done = done;
+                self.observer.ended(&progress, &result);
+                ended.push(result);
+            }
+            results.tests.push(TestResults::new(test, ended));
+        }
+        results.ended = self.clock.now();
+        Ok(results)
+    }
+
+    fn step(
+        &mut self,
+        test: &Test,
+        step: &Step,
+        variables: &BTreeMap<String, Value>,
+    ) -> Result<StepResult, String> {
+        let order = Order::new(test, step.clone(), variables);
+        let timeout = Duration::from_secs_f64(test.schedule.timeout_seconds);
+        let started = self.clock.now();
+        let mut lost = Vec::new();
+        loop {
+            let before = self.clock.elapsed();
+            let ran = self.executor.step(&order, timeout);
+            let took = self.clock.elapsed().saturating_sub(before);
+            let (runs, outcome) = match ran {
+                Ok(runs) => {
+                    let outcome = Outcome::of(&runs);
+                    (runs, outcome)
+                }
+                Err(Failed::Refused(why)) => return Err(why),
+                Err(Failed::Lost(host, why)) => {
+                    lost.push(format!("{host}: {why}"));
+                    let tries = u32::try_from(lost.len()).unwrap_or(u32::MAX);
+                    match test.schedule.lost_host {
+                        LostHost::Retry if tries <= RETRIES_MAX => continue,
+                        LostHost::Retry | LostHost::Fail => {
+                            return Err(format!("the host {host} is lost: {why}"));
+                        }
+                        LostHost::Skip => (Vec::new(), Outcome::Lost),
+                    }
+                }
+            };
+            return Ok(StepResult {
+                step: step.clone(),
+                variables: variables.clone(),
+                started,
+                took_seconds: took.as_secs_f64(),
+                outcome,
+                lost,
+                runs,
+            });
+        }
+    }
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failed::Lost(host, why) => write!(f, "the host {host} is lost: {why}"),
+            Failed::Refused(why) => f.write_str(why),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One application of a step: a process under a minder, and what it says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread::{self, JoinHandle};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use super::minder::Report;
+use super::protocol::{self, Measured, Measurement, Message, Start};
+use crate::Value;
+use crate::catalogue::{Entry, Ready, fill};
+
+/// How much of its output is kept: the end.
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// The longest line that can be a message.
+const LINE_BYTES_MAX: u64 = 8 << 20;
+
+/// What runs the minder: a program and its first arguments, which are followed by
+/// the path of the report, the program and the arguments of the application.
+#[derive(Clone, Debug)]
+pub struct Minder {
+    /// The program.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Something that a process did.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// It said this.
+    Said(Message),
+    /// It ended, or its minder did.
+    Ended,
+}
+
+/// A running application.
+pub(super) struct Process {
+    child: Child,
+    /// Open as long as the application is to run.
+    input: Option<ChildStdin>,
+    readers: Vec<JoinHandle<Output>>,
+    report: PathBuf,
+}
+
+/// What a process wrote.
+#[derive(Default)]
+struct Output {
+    text: Vec<u8>,
+    is_cut: bool,
+    /// What a pattern matched, the last match of each group.
+    matched: BTreeMap<String, String>,
+}
+
+impl Output {
+    fn add(&mut self, line: &[u8]) {
+        self.text.extend_from_slice(line);
+        if self.text.len() > 2 * OUTPUT_BYTES_MAX {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.text.len() > OUTPUT_BYTES_MAX {
+            self.text.drain(..self.text.len() - OUTPUT_BYTES_MAX);
+            self.is_cut = true;
+        }
+    }
+}
+
+/// How a process ended, and what it wrote.
+pub(super) struct Ended {
+    pub report: Option<Report>,
+    pub output: String,
+    /// What the pattern of its kind found.
+    pub matched: BTreeMap<String, String>,
+}
+
+impl Process {
+    /// Starts an application. What happens to it goes to `happened`, with `index`.
+    pub fn start(
+        minder: &Minder,
+        entry: &Entry,
+        start: &Start,
+        report: PathBuf,
+        index: usize,
+        happened: &Sender<(usize, Happened)>,
+    ) -> Result<Process, String> {
+        let told = |text: &String| {
+            fill(text, &start.parameters)
+                .map_err(|name| format!("`{{{name}}}` in its command is no parameter"))
+        };
+        let command = entry
+            .command
+            .iter()
+            .map(told)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut minded = Command::new(&minder.program);
+        minded.args(&minder.arguments).arg(&report).args(&command);
+        for (name, value) in &entry.environment {
+            minded.env(name, told(value)?);
+        }
+        if let Some(folder) = &entry.folder {
+            minded.current_dir(folder);
+        }
+        // A terminal's signals are for the harness, which tells its processes.
+        std::os::unix::process::CommandExt::process_group(&mut minded, 0);
+        minded
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = minded
+            .spawn()
+            .map_err(|error| format!("{} cannot be run: {error}", minder.program.display()))?;
+        let mut input = child.stdin.take();
+        if let Some(input) = &mut input {
+            let mut line = serde_json::to_string(start).map_err(|error| error.to_string())?;
+            line.push('\n');
+            // Whoever does not read what it is told need not.
+            let _ = input.write_all(line.as_bytes());
+        }
+        let mut readers = Vec::new();
+        if let Some(out) = child.stdout.take() {
+            readers.push(read(out, Some(entry), index, happened));
+        }
+        if let Some(out) = child.stderr.take() {
+            readers.push(read(out, None, index, happened));
+        }
+        Ok(Process {
+            child,
+            input,
+            readers,
+            report,
+        })
+    }
+
+    /// Tells it to end.
+    pub fn stop(&mut self) {
+        self.input = None;
+        if let Ok(pid) = i32::try_from(self.child.id()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        }
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) -> Ended {
+        self.input = None;
+        let _ = self.child.wait();
+        let report = fs::read(&self.report).ok();
+        let report: Option<Report> = report.and_then(|text| serde_json::from_slice(&text).ok());
+        if report.is_none() {
+            // The minder was killed: its group is all that can be found.
+            if let Ok(pid) = i32::try_from(self.child.id()) {
+                let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+        let mut output = String::new();
+        let mut matched = BTreeMap::new();
+        for reader in self.readers {
+            let mut read = reader.join().unwrap_or_default();
+            read.cut();
+            if read.is_cut {
+                output.push_str("[…]\n");
+            }
+            output.push_str(&String::from_utf8_lossy(&read.text));
+            matched.append(&mut read.matched);
+        }
+        Ended {
+            report,
+            output,
+            matched,
+        }
+    }
+}
+
+/// Reads what a process writes, in a thread. Messages are no output.
+fn read(
+    out: impl Read + Send + 'static,
+    entry: Option<&Entry>,
+    index: usize,
+    happened: &Sender<(usize, Happened)>,
+) -> JoinHandle<Output> {
+    let happened = happened.clone();
+    let is_protocol = entry.is_some_and(|entry| entry.result.is_none());
+    let result = entry.and_then(|entry| entry.result.clone());
+    let ready = entry.and_then(|entry| match &entry.ready {
+        Some(Ready::Shows(pattern)) => Some(pattern.clone()),
+        _ => None,
+    });
+    let is_standard = entry.is_some();
+    thread::spawn(move || {
+        let mut output = Output::default();
+        let mut out = BufReader::new(out);
+        let mut line = Vec::new();
+        while let Ok(1..) = next_line(&mut out, &mut line) {
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end_matches(['\n', '\r']);
+            if is_protocol {
+                if let Some(message) = protocol::message(text) {
+                    let _ = happened.send((index, Happened::Said(message)));
+                    continue;
+                }
+            }
+            if let Some(groups) = ready.as_ref().and_then(|ready| ready.groups(text)) {
+                let groups = groups.into_iter();
+                let told = groups.map(|(name, text)| (name, Value::guess(&text)));
+                let ready = Message::Ready(told.collect());
+                let _ = happened.send((index, Happened::Said(ready)));
+            }
+            if let Some(mut groups) = result.as_ref().and_then(|result| result.groups(text)) {
+                output.matched.append(&mut groups);
+            }
+            output.add(&line);
+        }
+        if is_standard {
+            let _ = happened.send((index, Happened::Ended));
+        }
+        output
+    })
+}
+
+/// The next line, or a part of a very long one; 0: there is none.
+fn next_line(out: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    line.clear();
+    out.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', line)
+}
+
+impl Ended {
+    /// What a pattern has found in the output.
+    pub fn measurement(&self) -> Result<Measurement, String> {
+        if self.matched.is_empty() {
+            return Err("its pattern matched nothing in the output".into());
+        }
+        let numbers = self.matched.iter().map(|(name, text)| {
+            let number: f64 = text
+                .trim()
+                .replace(',', "")
+                .parse()
+                .map_err(|_| format!("`{text}`, matched for `{name}`, is no number"))?;
+            Ok((name.clone(), Measured::Number(number)))
+        });
+        Ok(Measurement::Several(
+            numbers.collect::<Result<_, String>>()?,
+        ))
+    }
+}

@@ -1,0 +1,235 @@
+//! Tests, run.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use milieu_bench::description::Group;
+use milieu_bench::result::{Outcome as Ended, Results, StepResult};
+use milieu_bench::run::journal::Journal;
+use milieu_bench::run::{Local, Minder, Observer, Progress, Runner, SystemClock};
+
+use super::{Applications, Failure, Outcome, describe, put};
+
+/// Run the tests of a description
+///
+/// Steps are kept as they come, in a file beside the result; a run that was
+/// interrupted goes on with --resume. Each application is a process of its own,
+/// and nothing that it has started is left running.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The description, .toml or .xml
+    file: PathBuf,
+    #[command(flatten)]
+    applications: Applications,
+    /// Where the result goes; its name ends with .json or .xml
+    #[arg(short, long, value_name = "FILE", default_value = "results.json")]
+    output: PathBuf,
+    /// Run only this test
+    #[arg(long, value_name = "NAME")]
+    test: Option<String>,
+    /// Go on with a run that was interrupted
+    #[arg(long)]
+    resume: bool,
+    /// Begin anew although a run was interrupted
+    #[arg(long, conflicts_with = "resume")]
+    restart: bool,
+    /// Say nothing while it runs
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print a line of JSON for each step
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Run {
+    pub(super) fn run(&self) -> Outcome {
+        let catalogue = self.applications.catalogue()?;
+        let mut group = describe(&self.file, &catalogue, self.json)?;
+        self.choose(&mut group)?;
+        let form = self.output.extension().and_then(|ending| ending.to_str());
+        if !matches!(form, Some("json" | "xml")) {
+            let message = format!("{} is no name of a result", self.output.display());
+            return Err(Failure::new(message, "let it end with .json or .xml"));
+        }
+        let kept = self.output.with_extension("steps");
+        if kept.exists() && !self.resume && !self.restart {
+            let message = format!("{} has steps of a run that was interrupted", kept.display());
+            let help = "give --resume to go on, or --restart to begin anew";
+            return Err(Failure::new(message, help));
+        }
+        if self.restart {
+            // Opening it says what is wrong.
+            let _ = fs::remove_file(&kept);
+        }
+        let mut journal = Journal::open(&kept, &group).map_err(|error| {
+            let message = format!("steps cannot be kept: {error}");
+            Failure::new(message, "is the folder there, and may you write to it?")
+        })?;
+        let this = std::env::current_exe();
+        let this = this.map_err(|error| Failure::new(error.to_string(), "is /proc there?"))?;
+        let minder = Minder {
+            program: this,
+            arguments: vec!["bench".into(), "mind".into()],
+        };
+        let stopped = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // Without it the run ends at once, and can be resumed all the same.
+            let _ = signal_hook::flag::register(signal, Arc::clone(&stopped));
+        }
+        let mut teller = Teller {
+            quiet: self.quiet,
+            json: self.json,
+            stopped,
+        };
+        let run = Runner {
+            executor: &mut Local::new(catalogue, minder),
+            clock: &SystemClock::default(),
+            observer: &mut teller,
+            keeper: &mut journal,
+        }
+        .run(&group);
+        let results = match run {
+            Ok(results) => results,
+            Err(why) => {
+                eprintln!("{why}; the steps are kept, and --resume goes on");
+                return Ok(ExitCode::from(5));
+            }
+        };
+        let text = match form {
+            Some("xml") => results.to_xml(),
+            _ => results.to_json(),
+        };
+        put(&text, Some(&self.output))?;
+        // The result has them all.
+        let _ = fs::remove_file(&kept);
+        Ok(self.end(&results))
+    }
+
+    fn choose(&self, group: &mut Group) -> Outcome<()> {
+        let Some(name) = &self.test else {
+            return Ok(());
+        };
+        let names: Vec<String> = group.tests.iter().map(|test| test.name.clone()).collect();
+        group.tests.retain(|test| test.name == *name);
+        match group.tests.is_empty() {
+            false => Ok(()),
+            true => Err(Failure::new(
+                format!("there is no test `{name}`"),
+                format!("there are {}", names.join(", ")),
+            )),
+        }
+    }
+
+    fn end(&self, results: &Results) -> ExitCode {
+        let code = match results.outcome() {
+            Ended::Measured => 0,
+            Ended::Failed | Ended::Lost => 3,
+            Ended::Invalid => 4,
+        };
+        if !self.quiet {
+            let said = match code {
+                0 => "all measured",
+                3 => "something was not measured; the report says what",
+                _ => "something was measured and means nothing; the report says what",
+            };
+            eprintln!("{said}: {}", self.output.display());
+        }
+        ExitCode::from(code)
+    }
+}
+
+/// Tells how far it is.
+struct Teller {
+    quiet: bool,
+    json: bool,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Observer for Teller {
+    fn begins(&mut self, progress: &Progress<'_>) {
+        if self.quiet || self.json {
+            return;
+        }
+        let left = progress
+            .left
+            .map_or(String::new(), |left| format!(", {} left", span(left)));
+        let values: Vec<String> = progress
+            .variables
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let warm_up = if progress.step.is_warm_up {
+            " (warm-up)"
+        } else {
+            ""
+        };
+        let line = format!(
+            "step {} of {}{left}: {} {}{warm_up}",
+            progress.done + 1,
+            progress.steps,
+            progress.test.name,
+            values.join(", ")
+        );
+        let mut err = std::io::stderr().lock();
+        // One line on a terminal, which is written anew; nobody is left to be told
+        // that it failed.
+        let _ = match err.is_terminal() {
+            true => write!(err, "\r\x1b[K{}", shown(&line)).and_then(|()| err.flush()),
+            false => writeln!(err, "{}", shown(&line)),
+        };
+    }
+
+    fn ended(&mut self, progress: &Progress<'_>, result: &StepResult) {
+        if self.json {
+            let line = serde_json::json!({
+                "test": progress.test.name,
+                "done": progress.done,
+                "steps": progress.steps,
+                "result": result,
+            });
+            let _ = super::print(&format!("{line}\n"));
+            return;
+        }
+        let is_last = progress.done == progress.steps;
+        let is_terminal = std::io::stderr().is_terminal();
+        if !self.quiet && is_last && is_terminal {
+            eprintln!();
+        }
+        for run in result.runs.iter().filter(|_| !self.quiet) {
+            let why = run.error.as_ref().or(run.invalid.as_ref());
+            if let Some(why) = why {
+                let line = if is_terminal { "\r\x1b[K" } else { "" };
+                eprintln!("{line}{}: {}", shown(&run.application), shown(why));
+                let last = run.output.lines().rev().take(5).collect::<Vec<_>>();
+                last.iter()
+                    .rev()
+                    .for_each(|text| eprintln!("  | {}", shown(text)));
+            }
+        }
+    }
+
+    fn stops(&mut self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+}
+
+/// A text without what steers terminals.
+fn shown(text: &str) -> String {
+    let replaced = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(replaced).collect()
+}
+
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..=90 => format!("{seconds} s"),
+        91..=5400 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{:.1} h", time.as_secs_f64() / 3600.0),
+    }
+}
