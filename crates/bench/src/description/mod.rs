@@ -187,7 +187,8 @@ pub enum Values {
 }
 
 impl Variable {
-    /// The values, in their order.
+    /// The values, in their order; a description that was read has at most
+    /// [`STEPS_MAX`].
     #[must_use]
     pub fn all(&self) -> Vec<Value> {
         let count = self.values.count();
@@ -230,7 +231,10 @@ impl Values {
                 start: Value::Integer(start),
                 step: Value::Integer(step),
                 ..
-            } => Value::Integer(start + step * i64::try_from(index).expect("a few steps")),
+            } => {
+                let steps = i64::try_from(index).unwrap_or(i64::MAX);
+                Value::Integer(start.saturating_add(step.saturating_mul(steps)))
+            }
             Values::Range { start, step, .. } => {
                 let number = |value: &Value| value.number().expect("a number was checked");
                 #[expect(clippy::cast_precision_loss, reason = "a few steps")]

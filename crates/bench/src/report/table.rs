@@ -98,7 +98,11 @@ fn numbers<'a>(
         // Of ten values none is the largest of a hundred.
         #[expect(clippy::cast_precision_loss, reason = "nobody measures 2^53 times")]
         let is_known = statistics.count as f64 * (100.0 - percent) >= 100.0 - 1e-6;
-        if is_known { show(*value) } else { String::new() }
+        if is_known {
+            show(*value)
+        } else {
+            String::new()
+        }
     });
     first.into_iter().chain(more).chain(percentiles)
 }

@@ -1,0 +1,293 @@
+//! Runs with an executor and a clock that the test decides about.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use milieu_bench::Value;
+use milieu_bench::catalogue::Catalogue;
+use milieu_bench::description::{Group, Language, parse};
+use milieu_bench::plan::Step;
+use milieu_bench::result::{Outcome, Results, StepResult};
+use milieu_bench::run::journal::Journal;
+use milieu_bench::run::protocol::Measured;
+use milieu_bench::run::{Clock, Executor, Failed, Keeper, Observer, Order, Progress, Run, Runner};
+use milieu_diagnostics::Source;
+
+/// A clock that goes on by a second with each look.
+#[derive(Default)]
+struct Ticks(Cell<u64>);
+
+impl Clock for Ticks {
+    fn now(&self) -> String {
+        format!("second {}", self.0.get())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.set(self.0.get() + 1);
+        Duration::from_secs(self.0.get())
+    }
+}
+
+/// Does what it is told to, step by step; `n` is what is measured otherwise.
+struct Told<F>(F, Vec<Order>);
+
+impl<F: FnMut(usize, &Order) -> Result<Vec<Run>, Failed>> Executor for Told<F> {
+    fn step(&mut self, order: &Order, _: Duration) -> Result<Vec<Run>, Failed> {
+        self.1.push(order.clone());
+        (self.0)(self.1.len(), order)
+    }
+}
+
+fn measures(_: usize, order: &Order) -> Result<Vec<Run>, Failed> {
+    let run = |application: &milieu_bench::run::Ordered| {
+        let n = application.parameters["n"].number().unwrap();
+        Run {
+            application: application.name.clone(),
+            results: BTreeMap::from([("value".to_owned(), Measured::Number(n))]),
+            ..Run::default()
+        }
+    };
+    Ok(order.applications.iter().map(run).collect())
+}
+
+fn group(more: &str) -> Group {
+    let text = format!(
+        "[[test]]\n{more}\nparameters = {{ m = 1, deep = 1 }}\n\
+         variable = {{ name = \"n\", values = [1, 2, 3] }}\n\
+         server = [{{ parameters = {{ m = 2, deep = 2 }}, application = [\
+         {{ name = \"a\", kind = \"k\" }}, {{ name = \"b\", kind = \"k\", parameters.deep = 3 }}] }}]\n"
+    );
+    let source = Source::new("test", text);
+    parse(Language::Toml, &source, &Catalogue::default())
+        .unwrap()
+        .0
+}
+
+fn run(
+    group: &Group,
+    executor: &mut dyn Executor,
+    observer: &mut dyn Observer,
+    keeper: &mut dyn Keeper,
+) -> Result<Results, String> {
+    let clock = &Ticks::default();
+    let mut runner = Runner {
+        executor,
+        clock,
+        observer,
+        keeper,
+    };
+    runner.run(group)
+}
+
+#[test]
+fn the_innermost_parameter_holds() {
+    let mut executor = Told(measures, Vec::new());
+    run(&group(""), &mut executor, &mut (), &mut ()).unwrap();
+    let told = |order: &Order| -> Vec<[Value; 3]> {
+        let applications = order.applications.iter();
+        let names = ["n", "m", "deep"];
+        applications
+            .map(|it| names.map(|name| it.parameters[name].clone()))
+            .collect()
+    };
+    let value = Value::Integer;
+    assert_eq!(
+        told(&executor.1[1]),
+        [
+            [value(2), value(2), value(2)],
+            [value(2), value(2), value(3)]
+        ]
+    );
+}
+
+#[test]
+fn warm_ups_are_kept_and_count_for_nothing() {
+    let warm = |_: usize, order: &Order| {
+        let mut runs = measures(0, order)?;
+        if order.step.is_warm_up {
+            runs[0]
+                .results
+                .insert("value".into(), Measured::Number(1e9));
+        }
+        Ok(runs)
+    };
+    let group = group("warm-up = 2\nrepetitions = 2");
+    let results = run(&group, &mut Told(warm, Vec::new()), &mut (), &mut ()).unwrap();
+    let test = &results.tests[0];
+    assert_eq!(test.steps.len(), 12);
+    assert_eq!(test.points.len(), 3);
+    for (point, value) in test.points.iter().zip([1.0, 2.0, 3.0]) {
+        let statistics = &point.metrics["value"];
+        assert_eq!((statistics.count, statistics.mean), (4, value));
+        assert_eq!(statistics.confidence, Some((value, value)));
+    }
+    let ratio = test
+        .ratio("value", &test.points[2], &test.points[0])
+        .unwrap();
+    assert!((ratio.ratio - 3.0).abs() < 1e-12);
+    assert_eq!(ratio.pairs, 2);
+}
+
+#[test]
+fn what_fails_or_means_nothing_is_in_the_result() {
+    let troubled = |nth: usize, order: &Order| {
+        let mut runs = measures(nth, order)?;
+        match nth {
+            1 => runs[0].error = Some("boom".into()),
+            2 => runs[1].invalid = Some("the generator fell behind".into()),
+            _ => {}
+        }
+        Ok(runs)
+    };
+    let results = run(
+        &group(""),
+        &mut Told(troubled, Vec::new()),
+        &mut (),
+        &mut (),
+    )
+    .unwrap();
+    let test = &results.tests[0];
+    let outcomes: Vec<Outcome> = test.steps.iter().map(|step| step.outcome).collect();
+    assert_eq!(
+        outcomes,
+        [Outcome::Failed, Outcome::Invalid, Outcome::Measured]
+    );
+    assert_eq!(results.outcome(), Outcome::Failed);
+    assert_eq!(test.points[0].failures[0].message, "boom");
+    // What another application measured in that step is counted, and said beside.
+    assert_eq!(test.points[0].metrics["value"].count, 1);
+    assert_eq!(test.points[1].failures[0].application, "b");
+}
+
+#[test]
+fn a_lost_host_is_retried_left_out_or_the_end() {
+    let lost = |times: usize| {
+        move |nth: usize, order: &Order| match (2..2 + times).contains(&nth) {
+            true => Err(Failed::Lost("c24".into(), "no answer".into())),
+            false => measures(nth, order),
+        }
+    };
+    let with = |policy: &str, times| {
+        let group = group(&format!("lost-host = \"{policy}\""));
+        run(&group, &mut Told(lost(times), Vec::new()), &mut (), &mut ())
+    };
+    let retried = with("retry", 3).unwrap();
+    let step = &retried.tests[0].steps[1];
+    assert_eq!(step.outcome, Outcome::Measured);
+    assert_eq!(step.lost, ["c24: no answer"; 3]);
+    assert_eq!(
+        with("retry", 4).unwrap_err(),
+        "the host c24 is lost: no answer"
+    );
+    let skipped = with("skip", 1).unwrap();
+    assert_eq!(skipped.tests[0].steps[1].outcome, Outcome::Lost);
+    assert_eq!(skipped.outcome(), Outcome::Lost);
+    assert_eq!(
+        skipped.tests[0].points[1].failures[0].message,
+        "c24: no answer"
+    );
+    assert_eq!(
+        with("fail", 1).unwrap_err(),
+        "the host c24 is lost: no answer"
+    );
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was_and_gives_the_same_result() {
+    struct Stops(u64);
+    impl Observer for Stops {
+        fn stops(&mut self) -> bool {
+            self.0 = self.0.saturating_sub(1);
+            self.0 == 0
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.steps");
+    let group = group("repetitions = 4\norder = \"random\"");
+    let whole = run(&group, &mut Told(measures, Vec::new()), &mut (), &mut ()).unwrap();
+    let mut ran = 0;
+    let resumed = loop {
+        let mut executor = Told(measures, Vec::new());
+        let mut journal = Journal::open(&path, &group).unwrap();
+        assert_eq!(journal.len(), ran);
+        let ended = run(&group, &mut executor, &mut Stops(4), &mut journal);
+        ran += executor.1.len();
+        match ended {
+            Ok(results) => break results,
+            Err(why) => assert_eq!(why, format!("stopped after {ran} of 12 steps")),
+        }
+        // A line that was written in part is a step that did not end.
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str("{\"test\":0,\"resul");
+        std::fs::write(&path, text).unwrap();
+    };
+    assert_eq!(ran, 12);
+    let steps = |results: &Results| -> Vec<Step> {
+        results.tests[0]
+            .steps
+            .iter()
+            .map(|it| it.step.clone())
+            .collect()
+    };
+    assert_eq!(steps(&resumed), steps(&whole));
+    assert_eq!(resumed.tests[0].points, whole.tests[0].points);
+    let other = self::group("repetitions = 5");
+    let error = Journal::open(&path, &other).err().unwrap().to_string();
+    assert!(error.contains("steps of another description"), "{error}");
+}
+
+#[test]
+fn progress_tells_how_much_is_left() {
+    #[derive(Default)]
+    struct Heard(Vec<(u64, u64, Option<Duration>)>);
+    impl Observer for Heard {
+        fn begins(&mut self, progress: &Progress<'_>) {
+            self.0.push((progress.done, progress.steps, progress.left));
+        }
+
+        fn ended(&mut self, progress: &Progress<'_>, result: &StepResult) {
+            assert_eq!(progress.done, result.step.index + 1);
+        }
+    }
+    let mut heard = Heard::default();
+    run(
+        &group(""),
+        &mut Told(measures, Vec::new()),
+        &mut heard,
+        &mut (),
+    )
+    .unwrap();
+    let left = |seconds| Some(Duration::from_secs_f64(seconds));
+    // A step looks at the clock three times: 4 s for the first, 7 s for two.
+    assert_eq!(
+        heard.0,
+        [(0, 3, None), (1, 3, left(8.0)), (2, 3, left(3.5))]
+    );
+}
+
+#[test]
+fn results_are_read_as_they_are_written() {
+    let group = group("repetitions = 2");
+    let results = run(&group, &mut Told(measures, Vec::new()), &mut (), &mut ()).unwrap();
+    assert_eq!(Results::parse(&results.to_json()).unwrap(), results);
+    let xml = Results::parse(&results.to_xml()).unwrap();
+    assert_eq!(xml.tests[0].points.len(), 3);
+    for (read, written) in xml.tests[0].points.iter().zip(&results.tests[0].points) {
+        assert_eq!(read.metrics, written.metrics);
+    }
+    assert_eq!(xml.to_xml(), results.to_xml());
+    let future = results
+        .to_json()
+        .replacen("\"format\": 1", "\"format\": 2", 1);
+    let error = Results::parse(&future).unwrap_err();
+    assert_eq!(error, "results of format 2; this version reads 1");
+    for wrong in [
+        "",
+        "{}",
+        "<a/>",
+        "<test-group><test name='x'><result/></test></test-group>",
+    ] {
+        assert!(Results::parse(wrong).is_err(), "{wrong}");
+    }
+}
