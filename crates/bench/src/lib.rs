@@ -26,6 +26,7 @@
 pub mod catalogue;
 pub mod compare;
 pub mod description;
+pub mod load;
 pub mod plan;
 pub mod report;
 pub mod result;

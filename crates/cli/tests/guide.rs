@@ -1,5 +1,5 @@
-//! The guide, `docs/store.md`, as its readers would try it: its files are
-//! written, its commands are run one after the other, and print what it says.
+//! The guides of commands as their readers would try them: their files are
+//! written, their commands are run one after the other, and print what they say.
 //!
 //! A block of the language `console` is a session: behind `$` is a command, and
 //! below it what that prints. `…` there stands for anything within a line. A
@@ -26,9 +26,9 @@ enum Step {
     },
 }
 
-fn guide() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/store.md");
-    fs::read_to_string(path).unwrap()
+fn guide(name: &str) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    fs::read_to_string(docs.join(name)).unwrap()
 }
 
 fn steps(guide: &str) -> Vec<Step> {
@@ -90,14 +90,24 @@ fn fits((line, expected): (&str, &str)) -> bool {
 }
 
 #[test]
-fn every_session_of_the_guide_is_as_it_says() {
-    let home = Home::new("guide");
+fn every_session_of_the_guide_of_the_store_is_as_it_says() {
+    sessions_are_as_they_say("store.md", 45);
+}
+
+#[test]
+fn every_session_of_the_guide_of_bench_is_as_it_says() {
+    sessions_are_as_they_say("bench.md", 8);
+}
+
+/// Runs what a guide shows, which is more than so many commands.
+fn sessions_are_as_they_say(guide_name: &str, more_than: usize) {
+    let home = Home::new(guide_name);
     let (root, user) = (home.path(), home.path().join("home/anna"));
     fs::create_dir_all(&user).unwrap();
     // One shell runs all of it, so that variables and jobs stay.
     let mut script = String::new();
     let mut runs = Vec::new();
-    for step in steps(&guide()) {
+    for step in steps(&guide(guide_name)) {
         match step {
             Step::File { name, text } => {
                 script.push_str(&format!(
@@ -114,7 +124,7 @@ fn every_session_of_the_guide_is_as_it_says() {
             }
         }
     }
-    assert!(runs.len() > 45, "the sessions are not found");
+    assert!(runs.len() > more_than, "the sessions are not found");
     let program = Path::new(env!("CARGO_BIN_EXE_milieu")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let output = Command::new("bash")
@@ -139,7 +149,7 @@ fn every_session_of_the_guide_is_as_it_says() {
         let said = said.strip_suffix('\n').unwrap_or(said);
         if !is_as(said, &expected) {
             different.push_str(&format!(
-                "docs/store.md:{line}: $ {command}\nprints\n{said}\nand should print\n{expected}\n"
+                "docs/{guide_name}:{line}: $ {command}\nprints\n{said}\nand should print\n{expected}\n"
             ));
         }
     }
@@ -158,7 +168,7 @@ fn the_exit_codes_of_the_guide_are_those_of_the_help() {
         .lines()
         .map(|line| line.trim().replacen("  ", " | ", 1))
         .collect();
-    let guide = guide();
+    let guide = guide("store.md");
     let (_, table) = guide.split_once("| Code | Means |\n|---|---|\n").unwrap();
     let of_guide: Vec<&str> = table
         .lines()

@@ -608,7 +608,7 @@ impl Builder<'_> {
         let known: Vec<&str> = known.map(String::as_str).collect();
         self.found.push(match nearest(name, known.iter().copied()) {
             Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
-            None if known.is_empty() => unknown,
+            None if known.is_empty() => unknown.help("remove it; they take no parameters"),
             None => unknown.help(format!("they take {}", known.join(", "))),
         });
     }

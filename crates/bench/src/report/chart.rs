@@ -136,7 +136,7 @@ fn draw(chosen: &Chosen, kind: Kind) -> String {
     };
     let has_legend = names.iter().any(|name| !name.is_empty());
     let rows = if has_legend { names.len() } else { 0 };
-    let columns = chosen.panels.len().min(3).max(1);
+    let columns = chosen.panels.len().clamp(1, 3);
     let panel_rows = chosen.panels.len().div_ceil(columns).max(1);
     let width = size(columns) * WIDTH;
     let height = 30.0 + size(panel_rows) * HEIGHT + size(rows) * 18.0;

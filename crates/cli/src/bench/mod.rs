@@ -111,7 +111,8 @@ fn put(text: &str, path: Option<&PathBuf>) -> Outcome<()> {
 fn read(path: &Path, what: &str) -> Outcome<Source> {
     files::read(path, what).map_err(|wrong| {
         let (source, found) = *wrong;
-        Failure::Wrong(source, vec![found])
+        let help = format!("name a {what} that is there and may be read");
+        Failure::Wrong(source, vec![found.help(help)])
     })
 }
 
