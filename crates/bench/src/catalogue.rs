@@ -34,7 +34,7 @@ use std::path::PathBuf;
 
 use milieu_diagnostics::{Diagnostic, Source};
 use regex::Regex;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use crate::{Kind, Value};
@@ -214,6 +214,25 @@ impl Catalogue {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+}
+
+impl Entry {
+    /// What others have to know to run it.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner {
+            is_service: self.service,
+            waits: !matches!(self.ready, None | Some(Ready::Says(false))),
+        }
+    }
+}
+
+/// How applications of a kind take part in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manner {
+    /// It measures nothing.
+    pub is_service: bool,
+    /// It tells when it is ready.
+    pub waits: bool,
 }
 
 /// The names in `{…}` of a text.

@@ -5,6 +5,7 @@ mod local;
 pub mod minder;
 mod process;
 pub mod protocol;
+mod step;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -103,39 +104,26 @@ impl Order {
     }
 }
 
-impl Ordered {
-    /// All that the application is told: what its kind takes, as it takes it, and
-    /// what others have said when they were ready.
-    fn complete(
-        &self,
-        entry: &Entry,
-        told: &BTreeMap<String, Value>,
-    ) -> Result<BTreeMap<String, Value>, String> {
-        let mut parameters = match &entry.parameters {
-            None => self.parameters.clone(),
-            Some(declared) => {
-                let mut parameters = BTreeMap::new();
-                for (name, parameter) in declared {
-                    let kind = &parameter.kind;
-                    let value = match self.parameters.get(name) {
-                        Some(value) => value
-                            .convert(kind)
-                            .ok_or_else(|| format!("`{name}` is {kind}, and not `{value}`"))?,
-                        None => parameter
-                            .default
-                            .clone()
-                            .ok_or_else(|| format!("nobody says what `{name}` is"))?,
-                    };
-                    parameters.insert(name.clone(), value);
-                }
-                parameters
-            }
+/// All that an application is told: what its kind takes, as it takes it, and what
+/// others have said when they were ready (`star.port`).
+fn complete(
+    mut told: BTreeMap<String, Value>,
+    entry: &Entry,
+) -> Result<BTreeMap<String, Value>, String> {
+    for (name, parameter) in entry.parameters.iter().flatten() {
+        let kind = &parameter.kind;
+        let value = match told.get(name) {
+            Some(value) => value
+                .convert(kind)
+                .ok_or_else(|| format!("`{name}` is {kind}, and not `{value}`"))?,
+            None => parameter
+                .default
+                .clone()
+                .ok_or_else(|| format!("nobody says what `{name}` is"))?,
         };
-        for (name, value) in told {
-            parameters.insert(name.clone(), value.clone());
-        }
-        Ok(parameters)
+        told.insert(name.clone(), value);
     }
+    Ok(told)
 }
 
 /// What became of an application in a step.

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 
 use super::minder::Report;
-use super::protocol::{self, Measured, Measurement, Message, Start};
+use super::protocol::{self, Measured, Message, Start};
 use crate::Value;
 use crate::catalogue::{Entry, Ready, fill};
 
@@ -31,22 +32,24 @@ pub struct Minder {
     pub arguments: Vec<String>,
 }
 
-/// Something that a process did.
-#[derive(Debug)]
+/// Something that happened to an application.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Happened {
     /// It said this.
     Said(Message),
-    /// It ended, or its minder did.
-    Ended,
+    /// It ended; nothing more will happen to it.
+    Ended(Box<Ended>),
+    /// Its host does not answer.
+    Lost(String),
 }
 
-/// A running application.
+/// A running application, which ends with this.
 pub(super) struct Process {
-    child: Child,
+    /// The minder.
+    pid: Pid,
     /// Open as long as the application is to run.
     input: Option<ChildStdin>,
-    readers: Vec<JoinHandle<Output>>,
-    report: PathBuf,
 }
 
 /// What a process wrote.
@@ -75,11 +78,13 @@ impl Output {
 }
 
 /// How a process ended, and what it wrote.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub report: Option<Report>,
     pub output: String,
-    /// What the pattern of its kind found.
-    pub matched: BTreeMap<String, String>,
+    /// What the pattern of its kind found, or why it found nothing; for kinds that
+    /// have one.
+    pub measured: Option<Result<BTreeMap<String, Measured>, String>>,
 }
 
 impl Process {
@@ -132,50 +137,58 @@ impl Process {
         if let Some(out) = child.stderr.take() {
             readers.push(read(out, None, index, happened));
         }
-        Ok(Process {
-            child,
-            input,
-            readers,
-            report,
-        })
+        let pid = Pid::from_raw(i32::try_from(child.id()).map_err(|error| error.to_string())?);
+        let (happened, has_pattern) = (happened.clone(), entry.result.is_some());
+        thread::spawn(move || {
+            let ended = wait(child, readers, &report, has_pattern);
+            let _ = happened.send((index, Happened::Ended(Box::new(ended))));
+        });
+        Ok(Process { pid, input })
     }
 
     /// Tells it to end.
     pub fn stop(&mut self) {
         self.input = None;
-        if let Ok(pid) = i32::try_from(self.child.id()) {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
-        }
+        let _ = kill(self.pid, Signal::SIGTERM);
     }
+}
 
-    /// Waits until it has ended.
-    pub fn wait(mut self) -> Ended {
-        self.input = None;
-        let _ = self.child.wait();
-        let report = fs::read(&self.report).ok();
-        let report: Option<Report> = report.and_then(|text| serde_json::from_slice(&text).ok());
-        if report.is_none() {
-            // The minder was killed: its group is all that can be found.
-            if let Ok(pid) = i32::try_from(self.child.id()) {
-                let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
-            }
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Waits until a process has ended, and all that it wrote is read.
+fn wait(
+    mut child: Child,
+    readers: Vec<JoinHandle<Output>>,
+    report: &Path,
+    has_pattern: bool,
+) -> Ended {
+    let pid = i32::try_from(child.id()).map(Pid::from_raw);
+    let _ = child.wait();
+    let text = fs::read(report).ok();
+    let report: Option<Report> = text.and_then(|text| serde_json::from_slice(&text).ok());
+    if let (None, Ok(pid)) = (&report, pid) {
+        // The minder was killed: its group is all that can be found.
+        let _ = killpg(pid, Signal::SIGKILL);
+    }
+    let mut output = String::new();
+    let mut matched = BTreeMap::new();
+    for reader in readers {
+        let mut read = reader.join().unwrap_or_default();
+        read.cut();
+        if read.is_cut {
+            output.push_str("[…]\n");
         }
-        let mut output = String::new();
-        let mut matched = BTreeMap::new();
-        for reader in self.readers {
-            let mut read = reader.join().unwrap_or_default();
-            read.cut();
-            if read.is_cut {
-                output.push_str("[…]\n");
-            }
-            output.push_str(&String::from_utf8_lossy(&read.text));
-            matched.append(&mut read.matched);
-        }
-        Ended {
-            report,
-            output,
-            matched,
-        }
+        output.push_str(&String::from_utf8_lossy(&read.text));
+        matched.append(&mut read.matched);
+    }
+    Ended {
+        report,
+        output,
+        measured: has_pattern.then(|| measurement(&matched)),
     }
 }
 
@@ -193,7 +206,6 @@ fn read(
         Some(Ready::Shows(pattern)) => Some(pattern.clone()),
         _ => None,
     });
-    let is_standard = entry.is_some();
     thread::spawn(move || {
         let mut output = Output::default();
         let mut out = BufReader::new(out);
@@ -218,9 +230,6 @@ fn read(
             }
             output.add(&line);
         }
-        if is_standard {
-            let _ = happened.send((index, Happened::Ended));
-        }
         output
     })
 }
@@ -231,22 +240,18 @@ fn next_line(out: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     out.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', line)
 }
 
-impl Ended {
-    /// What a pattern has found in the output.
-    pub fn measurement(&self) -> Result<Measurement, String> {
-        if self.matched.is_empty() {
-            return Err("its pattern matched nothing in the output".into());
-        }
-        let numbers = self.matched.iter().map(|(name, text)| {
-            let number: f64 = text
-                .trim()
-                .replace(',', "")
-                .parse()
-                .map_err(|_| format!("`{text}`, matched for `{name}`, is no number"))?;
-            Ok((name.clone(), Measured::Number(number)))
-        });
-        Ok(Measurement::Several(
-            numbers.collect::<Result<_, String>>()?,
-        ))
+/// What a pattern has found in the output.
+fn measurement(matched: &BTreeMap<String, String>) -> Result<BTreeMap<String, Measured>, String> {
+    if matched.is_empty() {
+        return Err("its pattern matched nothing in the output".into());
     }
+    let numbers = matched.iter().map(|(name, text)| {
+        let number: f64 = text
+            .trim()
+            .replace(',', "")
+            .parse()
+            .map_err(|_| format!("`{text}`, matched for `{name}`, is no number"))?;
+        Ok((name.clone(), Measured::Number(number)))
+    });
+    numbers.collect()
 }
