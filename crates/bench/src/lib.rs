@@ -1,10 +1,10 @@
 //! Performance tests of distributed, configurable systems, whose results document themselves.
 //!
-//! A [description](description) says what runs where, with which parameters, and
-//! which variables are swept; a [plan](plan) is the list of steps that follows
+//! A [description] says what runs where, with which parameters, and
+//! which variables are swept; a [plan] is the list of steps that follows
 //! from it; [running](run) it starts the applications of each step as fresh
-//! processes and keeps what they measured in a [result](result), which has the
-//! whole configuration in it; a [report](report) shows a result.
+//! processes and keeps what they measured in a [result], which has the
+//! whole configuration in it; a [report] shows a result.
 //!
 //! ```text
 //! description ─▶ plan ─▶ run ─▶ result ─▶ report
@@ -31,6 +31,7 @@ pub mod plan;
 pub mod report;
 pub mod result;
 pub mod run;
+pub mod server;
 pub mod statistics;
 mod value;
 

@@ -153,6 +153,22 @@ pub struct Host {
     /// How the frequency of the processor is chosen, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// What its clocks show beside the coordinator's; `None` for the coordinator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset: Option<Offset>,
+}
+
+/// How far the clocks of a host are ahead of the coordinator's, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Offset {
+    /// The clock that only goes forward.
+    pub monotonic_ns: i64,
+    /// The time of day.
+    pub real_ns: i64,
+    /// How far from the truth both can be, either way: half of the shortest way
+    /// there and back.
+    pub error_ns: i64,
 }
 
 impl Host {
@@ -181,6 +197,7 @@ impl Host {
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
             memory_bytes: memory.unwrap_or(0) * 1024,
             governor: Some(governor.trim().to_owned()).filter(|governor| !governor.is_empty()),
+            clock_offset: None,
         }
     }
 }

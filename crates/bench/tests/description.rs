@@ -55,7 +55,7 @@ fn the_paper_s_description_loads_as_printed() {
     let [test] = &group.tests[..] else {
         panic!("one test");
     };
-    let servers: Vec<(&str, &str, &str)> = test
+    let servers: Vec<(String, &str, &str)> = test
         .servers
         .iter()
         .flat_map(|server| {
@@ -68,15 +68,15 @@ fn the_paper_s_description_loads_as_printed() {
     assert_eq!(
         servers,
         [
-            ("agentc24.cs.dartmouth.edu", "star", "star"),
-            ("agentc23.cs.dartmouth.edu", "planet", "planet"),
+            ("agentc24.cs.dartmouth.edu".into(), "star", "star"),
+            ("agentc23.cs.dartmouth.edu".into(), "planet", "planet"),
             (
-                "agentc22.cs.dartmouth.edu",
+                "agentc22.cs.dartmouth.edu".into(),
                 "throughput1",
                 "solar.test.cases.SolarThroughput"
             ),
             (
-                "agentc21.cs.dartmouth.edu",
+                "agentc21.cs.dartmouth.edu".into(),
                 "throughput2",
                 "solar.test.cases.SolarThroughput"
             ),

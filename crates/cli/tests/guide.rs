@@ -80,8 +80,14 @@ fn fits((line, expected): (&str, &str)) -> bool {
     let Some(mut rest) = line.strip_prefix(first) else {
         return false;
     };
-    for part in parts {
-        match rest.find(part) {
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        // The last part stands at the end.
+        let found = match parts.peek() {
+            Some(_) => rest.find(part),
+            None => rest.strip_suffix(part).map(str::len),
+        };
+        match found {
             Some(at) => rest = &rest[at + part.len()..],
             None => return false,
         }

@@ -6,7 +6,7 @@
 //! whole test whose values change from step to step.
 //!
 //! A description is written in TOML, in the paper's XML (its Figures 3 and 4), or
-//! in Rust, which is to fill in these structs. [`parse`] reads a text, [`write`]
+//! in Rust, which is to fill in these structs. [`parse`] reads a text, [`write()`]
 //! writes one, and both languages say the same.
 
 mod build;
@@ -137,10 +137,17 @@ impl Server {
     /// The port of test servers, the paper's.
     pub const PORT: u16 = 8108;
 
+    /// What this machine is called in results.
+    pub const HERE: &str = "here";
+
     /// What the server is called in results.
     #[must_use]
-    pub fn name(&self) -> &str {
-        self.host.as_deref().unwrap_or("here")
+    pub fn name(&self) -> String {
+        match (&self.host, self.port) {
+            (None, _) => Server::HERE.into(),
+            (Some(host), None) => host.clone(),
+            (Some(host), Some(port)) => format!("{host}:{port}"),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::scale::short;
 use super::series::tests;
 use super::{Options, Report};
-use crate::result::{Point, Results};
+use crate::result::{Offset, Point, Results};
 use crate::statistics::Statistics;
 
 /// Comma-separated values: a row for each point and metric.
@@ -205,14 +205,26 @@ fn hosts(results: &Results, out: &mut String) {
         let memory = host.memory_bytes as f64 / f64::from(1 << 30);
         let _ = writeln!(
             out,
-            "- {}: {}, {} cores, {memory:.1} GiB, {}, Linux {}",
+            "- {}: {}, {} cores, {memory:.1} GiB, {}, Linux {}{}",
             cell(name),
             cell(&host.processor),
             host.cores,
             cell(&host.system),
-            cell(&host.kernel)
+            cell(&host.kernel),
+            host.clock_offset.as_ref().map(clocks).unwrap_or_default()
         );
     }
+}
+
+/// How far the clocks of a host are ahead.
+fn clocks(offset: &Offset) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds are shown")]
+    let [monotonic, real, error] =
+        [offset.monotonic_ns, offset.real_ns, offset.error_ns].map(|it| it as f64 / 1e6);
+    format!(
+        "; clocks ahead by {monotonic:.3} ms (monotonic) and {real:.3} ms (time of day), \
+         to ± {error:.3} ms"
+    )
 }
 
 /// A text that stays within its cell and is no markup.

@@ -31,7 +31,7 @@ impl Local {
     }
 
     /// Begins a step, what happens in which goes to `happened`.
-    pub(super) fn begin(&self, happened: Sender<(usize, Happened)>) -> Result<Here<'_>, String> {
+    pub(crate) fn begin(&self, happened: Sender<(usize, Happened)>) -> Result<Here<'_>, String> {
         Ok(Here {
             local: self,
             reports: tempfile::tempdir().map_err(|error| error.to_string())?,
@@ -50,7 +50,7 @@ impl Executor for Local {
 }
 
 /// A step on this machine. What still runs is ended with it.
-pub(super) struct Here<'l> {
+pub(crate) struct Here<'l> {
     local: &'l Local,
     reports: TempDir,
     happened: Sender<(usize, Happened)>,

@@ -5,15 +5,18 @@ mod local;
 pub mod minder;
 mod process;
 pub mod protocol;
-mod step;
+pub(crate) mod step;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use local::Here;
 pub use local::Local;
+pub(crate) use process::Happened;
 pub use process::Minder;
+pub(crate) use step::{Place, refused};
 
 use crate::Value;
 use crate::catalogue::Entry;
@@ -44,7 +47,7 @@ pub trait Executor {
     /// A host does not answer.
     fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {
         let servers = group.tests.iter().flat_map(|test| &test.servers);
-        let names = servers.map(|server| server.name().to_owned());
+        let names = servers.map(crate::description::Server::name);
         Ok(names.map(|name| (name, Host::here())).collect())
     }
 }
@@ -95,7 +98,7 @@ impl Order {
                 applications.push(Ordered {
                     name: application.name.clone(),
                     kind: application.kind.clone(),
-                    server: server.name().to_owned(),
+                    server: server.name(),
                     parameters,
                 });
             }

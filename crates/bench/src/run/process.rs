@@ -35,7 +35,7 @@ pub struct Minder {
 /// Something that happened to an application.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Happened {
+pub(crate) enum Happened {
     /// It said this.
     Said(Message),
     /// It ended; nothing more will happen to it.
@@ -45,7 +45,7 @@ pub(super) enum Happened {
 }
 
 /// A running application, which ends with this.
-pub(super) struct Process {
+pub(crate) struct Process {
     /// The minder.
     pid: Pid,
     /// Open as long as the application is to run.
@@ -79,7 +79,7 @@ impl Output {
 
 /// How a process ended, and what it wrote.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     pub report: Option<Report>,
     pub output: String,
     /// What the pattern of its kind found, or why it found nothing; for kinds that

@@ -16,7 +16,7 @@ use crate::catalogue::Manner;
 const END: Duration = Duration::from_secs(20);
 
 /// Where applications run. What happens to them arrives as events.
-pub(super) trait Place {
+pub(crate) trait Place {
     /// How an application takes part.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ pub(super) trait Place {
 }
 
 /// That something cannot be, as an application would say it.
-pub(super) fn refused(why: impl Into<String>) -> Happened {
+pub(crate) fn refused(why: impl Into<String>) -> Happened {
     Happened::Said(Message::Error(why.into()))
 }
 
@@ -61,7 +61,7 @@ impl Running<'_> {
 ///
 /// # Errors
 /// A host is lost; what runs on others has been ended.
-pub(super) fn run(
+pub(crate) fn run(
     order: &Order,
     timeout: Duration,
     place: &mut dyn Place,

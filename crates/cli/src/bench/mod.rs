@@ -5,6 +5,7 @@ mod compare;
 mod mind;
 mod report;
 mod run;
+mod serve;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use clap::{Args, Subcommand};
 use milieu_bench::catalogue::Catalogue;
 use milieu_bench::description::{self, Group, Language};
 use milieu_bench::result::Results;
+use milieu_bench::run::Minder;
 use milieu_diagnostics::{Diagnostic, Source};
 
 use crate::{files, terminal};
@@ -51,6 +53,7 @@ enum Verb {
     Run(run::Run),
     Report(report::Report),
     Compare(compare::Compare),
+    Serve(serve::Serve),
     #[command(hide = true)]
     Mind(mind::Mind),
 }
@@ -62,6 +65,7 @@ impl Bench {
             Verb::Run(run) => (run.run(), run.json),
             Verb::Report(report) => (report.run(), false),
             Verb::Compare(compare) => (compare.run(), compare.json),
+            Verb::Serve(serve) => (serve.run(), false),
             Verb::Mind(mind) => (mind.run(), false),
         };
         match result {
@@ -113,6 +117,16 @@ fn read(path: &Path, what: &str) -> Outcome<Source> {
         let (source, found) = *wrong;
         let help = format!("name a {what} that is there and may be read");
         Failure::Wrong(source, vec![found.help(help)])
+    })
+}
+
+/// What runs applications and leaves nothing of them: this program.
+fn minder() -> Outcome<Minder> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(error.to_string(), "is /proc mounted?"))?;
+    Ok(Minder {
+        program,
+        arguments: vec!["bench".into(), "mind".into()],
     })
 }
 

@@ -12,14 +12,17 @@ use clap::Args;
 use milieu_bench::description::Group;
 use milieu_bench::result::{Outcome as Ended, Results, StepResult};
 use milieu_bench::run::journal::Journal;
-use milieu_bench::run::{Local, Minder, Observer, Progress, Runner, SystemClock};
+use milieu_bench::run::{Executor, Local, Observer, Progress, Runner, SystemClock};
+use milieu_bench::server::Cluster;
 
-use super::{Applications, Failure, Outcome, describe, put};
+use super::serve::KeyFile;
+use super::{Applications, Failure, Outcome, describe, minder, put};
 
 /// Run the tests of a description
 ///
 /// Steps are kept as they come, in a file beside the result; a run that was
-/// interrupted goes on with --resume. Each application is a process of its own,
+/// interrupted goes on with --resume. What has a host runs on the test server
+/// there (`milieu bench serve`), the rest here. Each application is a process of its own,
 /// and nothing that it has started is left running.
 #[derive(Args)]
 pub(crate) struct Run {
@@ -39,6 +42,11 @@ pub(crate) struct Run {
     /// Begin anew although a run was interrupted
     #[arg(long, conflicts_with = "resume")]
     restart: bool,
+    #[command(flatten)]
+    key: KeyFile,
+    /// How many seconds to wait for a host that is lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    patience: f64,
     /// Say nothing while it runs
     #[arg(short, long)]
     quiet: bool,
@@ -71,12 +79,6 @@ impl Run {
             let message = format!("steps cannot be kept: {error}");
             Failure::new(message, "is the folder there, and may you write to it?")
         })?;
-        let this = std::env::current_exe();
-        let this = this.map_err(|error| Failure::new(error.to_string(), "is /proc there?"))?;
-        let minder = Minder {
-            program: this,
-            arguments: vec!["bench".into(), "mind".into()],
-        };
         let stopped = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             // Without it the run ends at once, and can be resumed all the same.
@@ -87,8 +89,9 @@ impl Run {
             json: self.json,
             stopped,
         };
+        let mut executor = self.executor(&group, Local::new(catalogue, minder()?))?;
         let run = Runner {
-            executor: &mut Local::new(catalogue, minder),
+            executor: &mut *executor,
             clock: &SystemClock::default(),
             observer: &mut teller,
             keeper: &mut journal,
@@ -109,6 +112,17 @@ impl Run {
         // The result has them all.
         let _ = fs::remove_file(&kept);
         Ok(self.end(&results))
+    }
+
+    /// Hosts of others need a key, which a test on this machine has no use for.
+    fn executor(&self, group: &Group, local: Local) -> Outcome<Box<dyn Executor>> {
+        let mut servers = group.tests.iter().flat_map(|test| &test.servers);
+        if servers.all(|server| server.host.is_none()) {
+            return Ok(Box::new(local));
+        }
+        let patience = Duration::from_secs_f64(self.patience.clamp(0.0, 1e9));
+        let cluster = Cluster::new(local, self.key.key()?);
+        Ok(Box::new(cluster.patience(patience)))
     }
 
     fn choose(&self, group: &mut Group) -> Outcome<()> {

@@ -1,0 +1,172 @@
+//! Test servers: they run the applications of a step for a coordinator, on any number of hosts.
+//!
+//! A coordinator is whoever runs a description whose servers have hosts
+//! ([`Cluster`]). It connects to the test server of each host, tells it which
+//! applications to start when, and is told what happens to them. A server runs
+//! only what its own catalogue has, for those who know its key; what it runs ends
+//! with the connection, whatever ends that.
+//!
+//! What a server can be told to do are *commands*; [`Command`] adds others.
+
+mod cluster;
+mod session;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+pub use cluster::Cluster;
+pub use wire::Key;
+
+use crate::run::protocol::Start;
+use crate::run::{Happened, Local};
+
+/// Something that a test server can be told to do, beside what it does anyway.
+pub trait Command: Send + Sync {
+    /// What it is called.
+    fn name(&self) -> &str;
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Why not.
+    fn run(&self, argument: &Json) -> Result<Json, String>;
+}
+
+/// What a coordinator says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Request {
+    /// What is this host?
+    Host,
+    /// What do its clocks show?
+    Clocks,
+    /// A step of this number begins; what still runs ends.
+    Begin(u64),
+    /// How does this kind take part?
+    Manner(String),
+    /// Start an application.
+    Start {
+        index: usize,
+        kind: String,
+        start: Start,
+    },
+    /// Tell an application to end.
+    Stop(usize),
+    /// A command that was added.
+    Command { name: String, argument: Json },
+}
+
+/// What goes to a server.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Told {
+    Request(Request),
+    /// The coordinator is there.
+    Beat,
+}
+
+/// What a server says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Said {
+    /// To the request before.
+    Answer(Result<Json, String>),
+    /// Something happened to an application, in the step of this number.
+    Event(u64, usize, Happened),
+    /// The server is there.
+    Beat,
+}
+
+/// A test server.
+pub struct Server {
+    local: Local,
+    key: Key,
+    commands: BTreeMap<String, Box<dyn Command>>,
+}
+
+impl Server {
+    /// A server that runs applications so, for those who know the key.
+    #[must_use]
+    pub fn new(local: Local, key: Key) -> Server {
+        Server {
+            local,
+            key,
+            commands: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a command.
+    #[must_use]
+    pub fn with(mut self, command: Box<dyn Command>) -> Server {
+        self.commands.insert(command.name().to_owned(), command);
+        self
+    }
+
+    /// Serves coordinators, each in a thread of its own, as long as connections
+    /// come. `tell` gets a line for whoever looks after the server.
+    ///
+    /// # Errors
+    /// Connections cannot be accepted any more.
+    pub fn serve(
+        self,
+        listener: &TcpListener,
+        tell: impl Fn(String) + Send + Sync + 'static,
+    ) -> io::Result<()> {
+        /// More coordinators at once are a mistake, or an attack.
+        const CONNECTIONS_MAX: usize = 64;
+        let (server, tell) = (Arc::new(self), Arc::new(tell));
+        let count = Arc::new(());
+        loop {
+            let (stream, from) = match listener.accept() {
+                Ok(accepted) => accepted,
+                // Who has gone again is nobody's trouble.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            if Arc::strong_count(&count) > CONNECTIONS_MAX {
+                tell(format!("{from}: too many connections"));
+                continue;
+            }
+            let (server, tell, count) =
+                (Arc::clone(&server), Arc::clone(&tell), Arc::clone(&count));
+            thread::spawn(move || {
+                let _count = count;
+                match server.connection(stream) {
+                    Ok(()) => {}
+                    Err(error) => tell(format!("{from}: {error}")),
+                }
+            });
+        }
+    }
+
+    fn connection(&self, stream: TcpStream) -> io::Result<()> {
+        let (writer, lines) = wire::accept(stream, &self.key)?;
+        session::run(self, writer, lines)
+    }
+}
+
+/// What the clocks of a host show, in nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Clocks {
+    monotonic: i64,
+    real: i64,
+}
+
+impl Clocks {
+    fn now() -> Clocks {
+        use nix::sys::time::TimeValLike as _;
+        use nix::time::{ClockId, clock_gettime};
+        let read = |clock: ClockId| clock_gettime(clock).map_or(0, |time| time.num_nanoseconds());
+        Clocks {
+            monotonic: read(ClockId::CLOCK_MONOTONIC),
+            real: read(ClockId::CLOCK_REALTIME),
+        }
+    }
+}

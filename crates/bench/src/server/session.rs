@@ -1,0 +1,113 @@
+//! One coordinator, as its test server sees it.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use serde_json::{Value as Json, json};
+
+use super::wire::{BEAT, Lines, Writer};
+use super::{Clocks, Request, Said, Server, Told};
+use crate::result::Host;
+use crate::run::{Here, Place};
+
+/// Serves a coordinator until it goes; all that it has started ends then.
+pub(super) fn run(server: &Server, writer: Writer, mut lines: Lines) -> io::Result<()> {
+    let mut session = Session {
+        server,
+        writer: Arc::new(Mutex::new(writer)),
+        here: None,
+    };
+    // Dropped at the end, it ends the thread that beats.
+    let (_stays, goes) = mpsc::channel::<()>();
+    let writer = Arc::clone(&session.writer);
+    thread::spawn(move || {
+        while let Err(RecvTimeoutError::Timeout) = goes.recv_timeout(BEAT) {
+            if send(&writer, &Said::Beat).is_err() {
+                return;
+            }
+        }
+    });
+    let ended = session.requests(&mut lines);
+    // What runs ends before the connection does.
+    session.here = None;
+    session
+        .writer
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .close();
+    ended
+}
+
+fn send(writer: &Mutex<Writer>, said: &Said) -> io::Result<()> {
+    writer
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .send(said)
+}
+
+struct Session<'s> {
+    server: &'s Server,
+    writer: Arc<Mutex<Writer>>,
+    /// The step that runs.
+    here: Option<Here<'s>>,
+}
+
+impl<'s> Session<'s> {
+    fn requests(&mut self, lines: &mut Lines) -> io::Result<()> {
+        while let Some(told) = lines.next::<Told>()? {
+            match told {
+                Told::Beat => {}
+                Told::Request(request) => {
+                    let answer = self.answer(request);
+                    send(&self.writer, &Said::Answer(answer))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Json, String> {
+        let json =
+            |value: Result<Json, serde_json::Error>| value.map_err(|error| error.to_string());
+        match request {
+            Request::Host => json(serde_json::to_value(Host::here())),
+            Request::Clocks => json(serde_json::to_value(Clocks::now())),
+            Request::Begin(step) => self.begin(step).map(|()| json!(null)),
+            Request::Manner(kind) => json(serde_json::to_value(self.here()?.manner_of(&kind)?)),
+            Request::Start { index, kind, start } => self
+                .here()?
+                .begin(index, &kind, start)
+                .map(|()| json!(null)),
+            Request::Stop(index) => {
+                self.here()?.stop(index);
+                Ok(json!(null))
+            }
+            Request::Command { name, argument } => match self.server.commands.get(&name) {
+                Some(command) => command.run(&argument),
+                None => Err(format!("this server has no command `{name}`")),
+            },
+        }
+    }
+
+    fn here(&mut self) -> Result<&mut Here<'s>, String> {
+        self.here.as_mut().ok_or_else(|| "no step has begun".into())
+    }
+
+    fn begin(&mut self, step: u64) -> Result<(), String> {
+        // What still runs ends first.
+        self.here = None;
+        let (happened, events) = mpsc::channel();
+        let writer = Arc::clone(&self.writer);
+        // It ends when the last process of the step has.
+        thread::spawn(move || {
+            for (index, happened) in events {
+                // Whoever reads notices that nobody hears.
+                let _ = send(&writer, &Said::Event(step, index, happened));
+            }
+        });
+        self.here = Some(self.server.local.begin(happened)?);
+        Ok(())
+    }
+}
