@@ -17,5 +17,5 @@ fuzz_target!(|text: &str| {
     for report in ALL {
         let _ = report.write(&results, &Options::default());
     }
-    compare(&results, &results, 0.01);
+    let _ = compare(&results, &results, 0.01);
 });

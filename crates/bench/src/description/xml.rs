@@ -22,8 +22,9 @@ use crate::Value;
 pub(super) fn read(text: &str) -> Result<Node, Diagnostic> {
     let document = Document::parse(text).map_err(|error| {
         let at = offset(text, error.pos());
+        let length = text[at..].chars().next().map_or(0, char::len_utf8);
         let wrong = Diagnostic::error("this is not well-formed XML").code("syntax");
-        wrong.label(Span::new(at, at + 1), reason(&error))
+        wrong.label(Span::new(at, at + length), reason(&error))
     })?;
     let root = document.root_element();
     if root.tag_name().name() != "test-group" {
