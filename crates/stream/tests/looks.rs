@@ -94,8 +94,18 @@ fn rates_are_those_of_the_last_seconds() {
     let filter = view.nodes.iter().find(|node| &*node.kind == "filter");
     assert_eq!(filter.unwrap().rate, None);
     assert_eq!(view.subscribers[0].rate, None);
+    // Whoever looks now and then compares to the look before.
+    world.passes(1_000);
+    world.look();
+    for _ in 0..60 {
+        world.passes(500);
+        let _ = publisher.publish(0);
+    }
+    let view = world.look();
+    let source = view.nodes.iter().find(|node| &*node.kind == "source");
+    assert_eq!(source.unwrap().rate, Some(2.0));
     // Looks of long ago say nothing.
-    world.passes(60_000);
+    world.passes(200_000);
     assert!(rates(&world.look()).iter().all(Option::is_none));
     world.passes(1_000);
     assert!(rates(&world.look()).iter().all(|rate| *rate == Some(0.0)));

@@ -69,7 +69,13 @@ impl Looks {
         let until = (now + MEASURED).nanoseconds();
         self.until.store(until, Ordering::Relaxed);
         let mut recent = self.recent();
-        recent.retain(|look| now - RECENT <= look.at && look.at <= now);
+        // Whoever looks every half minute compares to the look before.
+        let last = recent.back().map(|look| look.at);
+        let last = last.filter(|last| now - MEASURED <= *last);
+        recent.retain(|look| {
+            let is_recent = now - RECENT <= look.at || Some(look.at) == last;
+            is_recent && look.at <= now
+        });
         let apart = recent.back().is_none_or(|last| last.at + APART <= now);
         let look = apart.then(|| Look::new(now, &view));
         compare(&mut view, now, &recent);
