@@ -9,7 +9,7 @@ use milieu_bench::plan::Plan;
 use milieu_diagnostics::Source;
 use milieu_fuzz::can_be_shown;
 
-/// The text before the first line of `===` is a catalogue, the rest a description.
+// The text before the first line of `===` is a catalogue, the rest a description.
 fuzz_target!(|text: &str| {
     let (catalogue, description) = text.split_once("\n===\n").unwrap_or(("", text));
     let catalogue = match Catalogue::parse(&Source::new("catalogue", catalogue)) {
@@ -38,7 +38,7 @@ fuzz_target!(|text: &str| {
                 .take(100)
                 .all(|step| step.point < plan.points())
         );
-        plan.values(plan.points() - 1);
+        assert_eq!(plan.values(plan.points() - 1).len(), test.variables.len());
     }
     let toml = write(Language::Toml, &group);
     let read = parse(Language::Toml, &Source::new("written", &*toml), &catalogue);

@@ -154,6 +154,7 @@ mod tests {
         let test = TestResults {
             name: Test::default().name,
             points: points.collect(),
+            found: Vec::new(),
             steps: Vec::new(),
         };
         Results {

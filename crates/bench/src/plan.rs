@@ -55,6 +55,18 @@ impl Plan {
         self.points
     }
 
+    /// How many steps run: all of them, or of a search as many as it takes at most.
+    #[must_use]
+    pub fn steps_max(&self) -> u64 {
+        let searches = self.searches();
+        let Some(first) = searches.first() else {
+            return self.len();
+        };
+        // The ends, the middles, and two that are measured again.
+        let measured = 4 + u64::from(first.len().next_power_of_two().ilog2());
+        searches.len() as u64 * measured * u64::from(self.rounds())
+    }
+
     /// How many steps there are.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -67,9 +79,37 @@ impl Plan {
         self.len() == 0
     }
 
-    fn rounds(&self) -> u32 {
+    /// How often each point runs, warm-ups included.
+    #[must_use]
+    pub fn rounds(&self) -> u32 {
         let schedule = &self.schedule;
         schedule.warm_up.saturating_add(schedule.repetitions.get())
+    }
+
+    /// The variable that is searched, as its place among the variables.
+    #[must_use]
+    pub fn searched(&self) -> Option<usize> {
+        self.variables
+            .iter()
+            .position(|variable| variable.condition.is_some())
+    }
+
+    /// The points that differ in the searched variable alone, in the order of its
+    /// values; one list for each combination of the others.
+    #[must_use]
+    pub fn searches(&self) -> Vec<Vec<u64>> {
+        let Some(place) = self.searched() else {
+            return Vec::new();
+        };
+        // How far apart in the loops two values of the searched one are.
+        let inner = self.variables[place + 1..]
+            .iter()
+            .map(|it| it.values.count());
+        let apart: u64 = inner.product();
+        let count = self.variables[place].values.count();
+        let firsts = (0..self.points).filter(|point| point / apart % count == 0);
+        let points = |first: u64| (0..count).map(|index| first + index * apart).collect();
+        firsts.map(points).collect()
     }
 
     /// What the variables are at a point.
@@ -133,6 +173,7 @@ mod tests {
         let variable = |name: &str, of: &[i64]| Variable {
             name: name.into(),
             values: values(of),
+            condition: None,
         };
         Plan::new(&Test {
             variables: vec![variable("outer", &[1, 2]), variable("inner", &[7, 8, 9])],
@@ -179,6 +220,17 @@ mod tests {
     }
 
     #[test]
+    fn a_search_has_the_points_that_differ_in_its_variable_alone() {
+        let mut plan = plan(Order::Interleaved, 0);
+        assert_eq!(plan.searches(), Vec::<Vec<u64>>::new());
+        plan.variables[1].condition = Some("true".into());
+        assert_eq!(plan.searches(), [[0, 1, 2], [3, 4, 5]]);
+        plan.variables[1].condition = None;
+        plan.variables[0].condition = Some("true".into());
+        assert_eq!(plan.searches(), [[0, 3], [1, 4], [2, 5]]);
+    }
+
+    #[test]
     fn orders_are_what_their_names_say() {
         let points = |order| -> Vec<u64> { plan(order, 0).steps().map(|it| it.point).collect() };
         assert_eq!(
@@ -203,8 +255,13 @@ mod tests {
                 end: Value::Number(end),
                 step: Value::Number(step),
             };
-            let name = String::new();
-            Variable { name, values }.all()
+            let (name, condition) = (String::new(), None);
+            Variable {
+                name,
+                values,
+                condition,
+            }
+            .all()
         };
         let numbers = |numbers: &[f64]| -> Vec<Value> {
             numbers

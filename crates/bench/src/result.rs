@@ -1,6 +1,7 @@
 //! Results: the whole configuration, where it ran, every value, and what they say together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +40,32 @@ pub struct TestResults {
     pub name: String,
     /// What the values of each point say together, warm-ups left out.
     pub points: Vec<Point>,
+    /// What searches have found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<Found>,
     /// Every step, in the order in which they ran.
     pub steps: Vec<StepResult>,
+}
+
+/// The last value of a searched variable for which its condition holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Found {
+    /// The searched variable.
+    pub variable: String,
+    /// What the others were.
+    pub others: BTreeMap<String, Value>,
+    /// The value; `None`: the condition does not hold even for the first one.
+    pub value: Option<Value>,
+    /// Whether the condition fails for the next value. If not, there is no next
+    /// one, and a larger range would find more.
+    pub is_bounded: bool,
+    /// Whether the value and the next one, measured once more, said the same.
+    pub is_sure: bool,
+    /// Why the condition could not be decided, where it could not; it counted as
+    /// failing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<String>,
 }
 
 /// One combination of values of the variables.
@@ -202,6 +227,28 @@ impl Host {
     }
 }
 
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{} = {value}", self.variable)?,
+            None => write!(f, "no {} will do", self.variable)?,
+        }
+        for (name, value) in &self.others {
+            write!(f, ", at {name} = {value}")?;
+        }
+        if !self.is_bounded {
+            f.write_str(", the end of the range: more may do")?;
+        }
+        if !self.is_sure {
+            f.write_str("; not sure: measured once more, it was another")?;
+        }
+        for why in &self.undecided {
+            write!(f, "; undecided: {why}")?;
+        }
+        Ok(())
+    }
+}
+
 impl Results {
     /// The version of the format that is written.
     pub const FORMAT: u32 = 1;
@@ -277,6 +324,7 @@ impl TestResults {
         TestResults {
             name: test.name.clone(),
             points,
+            found: Vec::new(),
             steps,
         }
     }
@@ -301,7 +349,7 @@ impl TestResults {
 }
 
 impl Point {
-    fn new(steps: &[&StepResult]) -> Point {
+    pub(crate) fn new(steps: &[&StepResult]) -> Point {
         let mut point = Point {
             variables: steps
                 .first()
@@ -448,6 +496,7 @@ mod xml {
             Ok(TestResults {
                 name: test.name.clone(),
                 points,
+                found: Vec::new(),
                 steps: Vec::new(),
             })
         });

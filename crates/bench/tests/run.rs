@@ -291,3 +291,140 @@ fn results_are_read_as_they_are_written() {
         assert!(Results::parse(wrong).is_err(), "{wrong}");
     }
 }
+
+/// A test that searches `n` among so many values, beside `m`, which has two.
+fn searching(count: usize, condition: &str, more: &str) -> Group {
+    let text = format!(
+        "[[test]]\n{more}\nvariable = [{{ name = \"n\", start = 1, end = {count}, while = \"{condition}\" }}, \
+         {{ name = \"m\", values = [1, 2] }}]\n\
+         server = [{{ application = [{{ name = \"a\", kind = \"k\" }}] }}]\n"
+    );
+    let source = Source::new("test", text);
+    let read = parse(Language::Toml, &source, &Catalogue::default());
+    read.unwrap_or_else(|found| panic!("{found:?}")).0
+}
+
+/// The time that a request takes at a rate: from `m` times 10 on it is too long.
+fn slows_down(_: usize, order: &Order) -> Result<Vec<Run>, Failed> {
+    let of = |name: &str| order.applications[0].parameters[name].number().unwrap();
+    let time = if of("n") >= of("m") * 10.0 { 9.0 } else { 1.0 };
+    Ok(vec![Run {
+        application: "a".into(),
+        results: BTreeMap::from([("time".to_owned(), Measured::Number(time))]),
+        ..Run::default()
+    }])
+}
+
+#[test]
+fn a_search_finds_the_last_value_for_which_its_condition_holds() {
+    let search = |count, condition: &str, more: &str| {
+        let mut executor = Told(slows_down, Vec::new());
+        let group = searching(count, condition, more);
+        let results = run(&group, &mut executor, &mut (), &mut ()).unwrap();
+        (results.tests[0].found.clone(), executor.1.len())
+    };
+    let (found, steps) = search(
+        1_000_000 / 4,
+        "time.mean < 5.0 && failed == 0",
+        "repetitions = 2",
+    );
+    let values: Vec<_> = found.iter().map(|it| it.value.clone().unwrap()).collect();
+    assert_eq!(values, [9, 19].map(Value::Integer));
+    assert!(
+        found
+            .iter()
+            .all(|it| it.is_bounded && it.is_sure && it.undecided.is_empty())
+    );
+    assert_eq!(
+        found[1].others,
+        BTreeMap::from([("m".to_owned(), Value::Integer(2))])
+    );
+    // Twice the ends, 18 halves and both neighbours again, for two combinations.
+    assert!(steps <= 2 * 2 * 22, "{steps}");
+
+    let (found, _) = search(5, "time.p50 < 5.0", "");
+    assert!(
+        found
+            .iter()
+            .all(|it| it.value == Some(Value::Integer(5)) && !it.is_bounded)
+    );
+    let (found, _) = search(5, "time.mean < 0.5", "");
+    assert!(
+        found
+            .iter()
+            .all(|it| it.value.is_none() && it.is_bounded && it.is_sure)
+    );
+    let (found, _) = search(1, "time.mean < 5.0", "");
+    assert!(
+        found
+            .iter()
+            .all(|it| it.value == Some(Value::Integer(1)) && !it.is_bounded)
+    );
+    // What cannot be decided does not hold.
+    let (found, _) = search(5, "tmie.mean < 5.0", "");
+    assert_eq!(found[0].value, None);
+    assert!(
+        found[0].undecided[0].contains("tmie"),
+        "{:?}",
+        found[0].undecided
+    );
+}
+
+#[test]
+fn a_search_that_met_noise_is_not_sure() {
+    // The second look at the value that was found says something else.
+    let mut looks = 0;
+    let noisy = move |nth: usize, order: &Order| {
+        let mut runs = slows_down(nth, order)?;
+        if order.applications[0].parameters["n"] == Value::Integer(9) {
+            looks += 1;
+            if looks == 2 {
+                runs[0]
+                    .results
+                    .insert("time".into(), Measured::Number(100.0));
+            }
+        }
+        Ok(runs)
+    };
+    let group = searching(100, "time.mean < 5.0", "");
+    let results = run(&group, &mut Told(noisy, Vec::new()), &mut (), &mut ()).unwrap();
+    let sure: Vec<bool> = results.tests[0].found.iter().map(|it| it.is_sure).collect();
+    assert_eq!(sure, [false, true]);
+}
+
+#[test]
+fn a_search_is_resumed_and_its_steps_are_results() {
+    struct Stops(u64);
+    impl Observer for Stops {
+        fn begins(&mut self, progress: &Progress<'_>) {
+            assert!(progress.done < progress.steps);
+        }
+
+        fn stops(&mut self) -> bool {
+            self.0 = self.0.saturating_sub(1);
+            self.0 == 0
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.steps");
+    let group = searching(1000, "time.mean < 5.0", "warm-up = 1");
+    let whole = run(&group, &mut Told(slows_down, Vec::new()), &mut (), &mut ()).unwrap();
+    let resumed = loop {
+        let mut journal = Journal::open(&path, &group).unwrap();
+        let mut executor = Told(slows_down, Vec::new());
+        match run(&group, &mut executor, &mut Stops(8), &mut journal) {
+            Ok(results) => break results,
+            Err(why) => assert!(why.starts_with("stopped after"), "{why}"),
+        }
+    };
+    assert_eq!(resumed.tests[0].found, whole.tests[0].found);
+    assert_eq!(resumed.tests[0].points, whole.tests[0].points);
+    // Points that were measured, and no others.
+    assert!((20..40).contains(&whole.tests[0].points.len()));
+    let warm = whole.tests[0]
+        .steps
+        .iter()
+        .filter(|step| step.step.is_warm_up)
+        .count();
+    assert_eq!(warm * 2, whole.tests[0].steps.len());
+}

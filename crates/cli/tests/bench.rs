@@ -389,6 +389,30 @@ fn a_program_is_a_report_too() {
 }
 
 #[test]
+fn a_search_says_what_it_found() {
+    let folder = Folder::new();
+    folder.write(
+        "applications.toml",
+        "[k]\ncommand = [\"echo\", \"time={n}\"]\nresult = \"time=(?<time>.*)\"\nparameters.n = \"integer\"\n",
+    );
+    let variable =
+        "variable = { name = \"n\", start = 1, end = 50, while = \"time.mean <= 30.0\" }";
+    folder.write("test.toml", &test(variable, "{ kind = \"k\" }"));
+    let (checked, _, _) = folder.said(&["check", "test.toml"]);
+    assert!(checked.contains("50 points, at most 10 steps"), "{checked}");
+    let (_, said, code) = folder.said(&RUN);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("found: n = 30\n"), "{said}");
+    let (markdown, _, _) = folder.said(&["report", "markdown", "results.json"]);
+    assert!(markdown.contains("Found:\n\n- n = 30\n"), "{markdown}");
+    let wrong = variable.replace("<= 30.0", "<=");
+    folder.write("test.toml", &test(&wrong, "{ kind = \"k\" }"));
+    let (_, said, code) = folder.said(&["check", "test.toml"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("this is no condition"), "{said}");
+}
+
+#[test]
 fn changes_have_an_exit_code_of_their_own() {
     let folder = Folder::new();
     let catalogue = |value: &str| {

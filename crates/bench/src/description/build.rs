@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use milieu_diagnostics::{Diagnostic, Span};
+use milieu_expressions::Expression;
 use milieu_keys::rules::nearest;
 
 use super::tree::{Entry, Node};
@@ -249,6 +250,13 @@ impl Builder<'_> {
             let message = format!("the test `{name}` has {steps} steps");
             self.wrong(node.word.span, message, "there may be 1000000");
         }
+        let mut searched = variables
+            .iter()
+            .filter(|variable| variable.condition.is_some());
+        if let (Some(first), Some(second)) = (searched.next(), searched.next()) {
+            let message = format!("`{}` and `{}` are both searched", first.name, second.name);
+            self.wrong(node.word.span, message, "a test searches one variable");
+        }
         // What is told is known only where all variables are.
         let swept = node
             .nodes
@@ -386,6 +394,9 @@ impl Builder<'_> {
         let name = attributes.text("name", self);
         let values = attributes.take("values");
         let range = ["start", "end", "step"].map(|name| attributes.take(name));
+        let condition = attributes
+            .take("while")
+            .and_then(|entry| self.condition(entry));
         attributes.finish(self);
         let at = node.word.span;
         let Some(name) = name.filter(|name| !name.is_empty()) else {
@@ -403,7 +414,24 @@ impl Builder<'_> {
                 None
             }
         };
-        values.map(|values| Variable { name, values })
+        values.map(|values| Variable {
+            name,
+            values,
+            condition,
+        })
+    }
+
+    /// A condition on what is measured.
+    fn condition(&mut self, entry: &Entry) -> Option<String> {
+        let text = entry.value.to_string();
+        let Err(found) = Expression::parse(&text) else {
+            return Some(text);
+        };
+        let why = found.first().map(ToString::to_string).unwrap_or_default();
+        let wrong = wrong(entry.span, "this is no condition", why);
+        self.found
+            .push(wrong.help("write one like `latency.p99 < 0.01 && failed == 0`"));
+        None
     }
 
     fn enumeration(&mut self, entry: &Entry) -> Option<Values> {

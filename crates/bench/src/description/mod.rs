@@ -171,6 +171,10 @@ pub struct Variable {
     /// Its values.
     #[serde(flatten)]
     pub values: Values,
+    /// A condition on what is measured: not all values are measured, but the last
+    /// one is searched for which it holds ([`Found`](crate::result::Found)).
+    #[serde(default, rename = "while", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
 }
 
 /// The values of a variable.

@@ -36,6 +36,9 @@ pub(super) fn toml(group: &Group) -> String {
                     }
                 }
             }
+            if let Some(condition) = &variable.condition {
+                line(&mut out, "while", &quoted(condition));
+            }
         }
         for server in &test.servers {
             out.push_str("\n[[test.server]]\n");
@@ -173,19 +176,19 @@ impl Xml {
             self.server(server);
         }
         for variable in &test.variables {
+            let mut attributes = vec![("name", variable.name.clone())];
+            if let Some(condition) = &variable.condition {
+                attributes.push(("while", condition.clone()));
+            }
             match &variable.values {
-                Values::Range { start, end, step } => self.empty(
-                    2,
-                    "var",
-                    &[
-                        ("name", &variable.name),
-                        ("start", &start.to_string()),
-                        ("end", &end.to_string()),
-                        ("step", &step.to_string()),
-                    ],
-                ),
+                Values::Range { start, end, step } => {
+                    attributes.push(("start", start.to_string()));
+                    attributes.push(("end", end.to_string()));
+                    attributes.push(("step", step.to_string()));
+                    self.empty(2, "var", &borrowed(&attributes));
+                }
                 Values::Enumeration { values } => {
-                    self.open(2, "var", &[("name", &variable.name)]);
+                    self.open(2, "var", &borrowed(&attributes));
                     for value in values {
                         let text = escaped(&value.to_string());
                         let _ = writeln!(self.0, "      <value>{text}</value>");

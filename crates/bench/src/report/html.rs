@@ -49,7 +49,12 @@ impl Report for Page {
             }
             out.push_str("</tr>\n");
         }
-        out.push_str("</table>\n<h2>Failures</h2>\n<ul>\n");
+        out.push_str("</table>\n");
+        let found = results.tests.iter().flat_map(|test| &test.found);
+        for found in found {
+            let _ = writeln!(out, "<p>Found: {}</p>", escaped(&found.to_string()));
+        }
+        out.push_str("<h2>Failures</h2>\n<ul>\n");
         let points = results.tests.iter().flat_map(|test| &test.points);
         let mut failures = points.flat_map(|point| &point.failures).peekable();
         if failures.peek().is_none() {

@@ -171,9 +171,19 @@ impl Report for Markdown {
         out.push_str(&line(&table.head));
         let _ = writeln!(out, "|{}", "---|".repeat(shown.len()));
         table.rows.iter().for_each(|row| out.push_str(&line(row)));
+        searched(results, &mut out);
         failures(results, &mut out);
         hosts(results, &mut out);
         Ok(out.into_bytes())
+    }
+}
+
+/// What searches have found.
+fn searched(results: &Results, out: &mut String) {
+    let found = results.tests.iter().flat_map(|test| &test.found);
+    let lines: Vec<String> = found.map(|found| cell(&found.to_string())).collect();
+    if !lines.is_empty() {
+        let _ = writeln!(out, "\nFound:\n\n- {}", lines.join("\n- "));
     }
 }
 

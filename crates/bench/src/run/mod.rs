@@ -5,6 +5,7 @@ mod local;
 pub mod minder;
 mod process;
 pub mod protocol;
+mod search;
 pub(crate) mod step;
 
 use std::collections::BTreeMap;
@@ -271,42 +272,32 @@ impl Runner<'_> {
             ..Results::new(group.clone())
         };
         let plans: Vec<Plan> = group.tests.iter().map(Plan::new).collect();
-        let steps = plans.iter().map(Plan::len).sum();
-        let mut done = 0;
-        // What was kept took no time of this run.
-        let (mut ran, began) = (0_u32, self.clock.elapsed());
+        let mut advance = Advance {
+            done: 0,
+            steps: plans.iter().map(Plan::steps_max).sum(),
+            ran: 0,
+            began: self.clock.elapsed(),
+        };
         for (index, (test, plan)) in group.tests.iter().zip(&plans).enumerate() {
-            let mut ended = Vec::new();
-            for step in plan.steps() {
-                if let Some(kept) = self.keeper.kept(index, &step) {
-                    ended.push(kept);
-                    done += 1;
-                    continue;
+            let mut of_test = OfTest {
+                runner: self,
+                advance: &mut advance,
+                index,
+                test,
+                plan,
+                ended: Vec::new(),
+            };
+            let found = match plan.searched() {
+                None => {
+                    plan.steps().try_for_each(|step| of_test.perform(step))?;
+                    Vec::new()
                 }
-                if self.observer.stops() {
-                    return Err(format!("stopped after {done} of {steps} steps"));
-                }
-                let variables = plan.values(step.point);
-                let spent = self.clock.elapsed().saturating_sub(began);
-                let rest = u32::try_from(steps - done).unwrap_or(u32::MAX);
-                let mut progress = Progress {
-                    test,
-                    variables: &variables,
-                    step: &step,
-                    done,
-                    steps,
-                    left: (ran > 0).then(|| (spent / ran).saturating_mul(rest)),
-                };
-                self.observer.begins(&progress);
-                let result = self.step(test, &step, &variables)?;
-                self.keeper.keep(index, &result)?;
-                done += 1;
-                ran += 1;
-                progress.done = done;
-                self.observer.ended(&progress, &result);
-                ended.push(result);
-            }
-            results.tests.push(TestResults::new(test, ended));
+                Some(_) => search::search(&mut of_test)?,
+            };
+            results.tests.push(TestResults {
+                found,
+                ..TestResults::new(test, of_test.ended)
+            });
         }
         results.ended = self.clock.now();
         Ok(results)
@@ -354,6 +345,65 @@ impl Runner<'_> {
                 runs,
             });
         }
+    }
+}
+
+/// How far a run is.
+struct Advance {
+    done: u64,
+    /// How many steps there are, at most.
+    steps: u64,
+    /// How many of them have run now, and were not kept from a run before.
+    ran: u32,
+    began: Duration,
+}
+
+/// A test as far as it has run.
+struct OfTest<'a, 'r> {
+    runner: &'a mut Runner<'r>,
+    advance: &'a mut Advance,
+    /// Its place in the group.
+    index: usize,
+    test: &'a Test,
+    plan: &'a Plan,
+    ended: Vec<StepResult>,
+}
+
+impl OfTest<'_, '_> {
+    /// Runs a step, unless it was kept from a run before.
+    fn perform(&mut self, step: Step) -> Result<(), String> {
+        let Advance {
+            done, steps, ran, ..
+        } = *self.advance;
+        let runner = &mut *self.runner;
+        if let Some(kept) = runner.keeper.kept(self.index, &step) {
+            self.ended.push(kept);
+            self.advance.done += 1;
+            return Ok(());
+        }
+        if runner.observer.stops() {
+            return Err(format!("stopped after {done} of {steps} steps"));
+        }
+        let variables = self.plan.values(step.point);
+        let spent = runner.clock.elapsed().saturating_sub(self.advance.began);
+        let rest = u32::try_from(steps.saturating_sub(done)).unwrap_or(u32::MAX);
+        let mut progress = Progress {
+            test: self.test,
+            variables: &variables,
+            step: &step,
+            done,
+            steps,
+            left: (ran > 0).then(|| (spent / ran).saturating_mul(rest)),
+        };
+        runner.observer.begins(&progress);
+        let result = runner.step(self.test, &step, &variables)?;
+        runner.keeper.keep(self.index, &result)?;
+        self.advance.done += 1;
+        self.advance.ran += 1;
+        progress.done += 1;
+        runner.observer.ended(&progress, &result);
+        self.ended.push(result);
+        Ok(())
     }
 }
 

@@ -52,16 +52,21 @@ impl Check {
                 true => serde_json::json!({
                     "test": test.name,
                     "points": plan.points(),
-                    "steps": plan.len(),
+                    "steps": plan.steps_max(),
                     "servers": test.servers.len(),
                     "applications": applications,
                 })
                 .to_string(),
                 false => format!(
-                    "{}: {} points, {} steps; {applications} applications on {} servers",
+                    "{}: {} points, {}{} steps; {applications} applications on {} servers",
                     test.name,
                     plan.points(),
-                    plan.len(),
+                    if plan.searched().is_some() {
+                        "at most "
+                    } else {
+                        ""
+                    },
+                    plan.steps_max(),
                     test.servers.len()
                 ),
             };

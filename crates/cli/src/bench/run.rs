@@ -141,6 +141,10 @@ impl Run {
     }
 
     fn end(&self, results: &Results) -> ExitCode {
+        let found = results.tests.iter().flat_map(|test| &test.found);
+        for found in found.filter(|_| !self.quiet) {
+            eprintln!("found: {}", shown(&found.to_string()));
+        }
         let code = match results.outcome() {
             Ended::Measured => 0,
             Ended::Failed | Ended::Lost => 3,
