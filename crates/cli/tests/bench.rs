@@ -389,6 +389,55 @@ fn a_program_is_a_report_too() {
 }
 
 #[test]
+fn ratios_are_of_the_same_round() {
+    let folder = Folder::new();
+    // What drifts from round to round is the same for all of a round.
+    folder.write(
+        "k.sh",
+        r#"round=$(head -1 | sed 's/.*"round":\([0-9]*\).*/\1/')
+echo '{"result":'$(($1 * (1 + 100 * round)))'}'
+"#,
+    );
+    folder.write(
+        "applications.toml",
+        "[k]\ncommand = [\"sh\", \"k.sh\", \"{n}\"]\nparameters.n = \"integer\"\n",
+    );
+    let variable = "repetitions = 3\nvariable = { name = \"n\", values = [2, 4, 6] }";
+    folder.write("test.toml", &test(variable, "{ kind = \"k\" }"));
+    let (_, said, code) = folder.said(&RUN);
+    assert_eq!(code, 0, "{said}");
+    let (table, said, code) =
+        folder.said(&["report", "ratios", "results.json", "--baseline", "n=2"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        table.contains("| test | n = 4 | value | 2 | 2 | 2 | 3 |"),
+        "{table}"
+    );
+    assert!(
+        table.contains("| test | n = 6 | value | 3 | 3 | 3 | 3 |"),
+        "{table}"
+    );
+    for (words, message) in [
+        (
+            &["report", "ratios", "results.json"][..],
+            "ratios need --baseline",
+        ),
+        (
+            &["report", "ratios", "results.json", "--baseline", "n=3"],
+            "no point has a pair",
+        ),
+        (
+            &["report", "ratios", "results.json", "--baseline", "n"],
+            "write it as VARIABLE=VALUE",
+        ),
+    ] {
+        let (_, said, code) = folder.said(words);
+        assert_eq!(code, 2);
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+#[test]
 fn a_search_says_what_it_found() {
     let folder = Folder::new();
     folder.write(

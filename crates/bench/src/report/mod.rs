@@ -6,6 +6,7 @@
 
 mod chart;
 mod html;
+mod ratios;
 mod scale;
 mod series;
 mod table;
@@ -25,6 +26,8 @@ pub struct Options {
     pub statistic: Statistic,
     /// The variable that gets a panel of its own for each value.
     pub panels: Option<String>,
+    /// The variable and its value that ratios are to.
+    pub baseline: Option<(String, String)>,
     /// Only this test.
     pub test: Option<String>,
 }
@@ -94,6 +97,7 @@ pub trait Report: Sync {
 pub static ALL: &[&dyn Report] = &[
     &table::Markdown,
     &table::Csv,
+    &ratios::Ratios,
     &chart::Lines,
     &chart::Bars,
     &chart::Boxes,

@@ -243,7 +243,7 @@ fn clocks(offset: &Offset) -> String {
 }
 
 /// A text that stays within its cell and is no markup.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -16,6 +16,7 @@ use super::{Failure, Outcome, put, results};
 Forms:
   markdown  a table in Markdown, with hosts and what failed
   csv       comma-separated values: a row for each point and metric
+  ratios    a table in Markdown: how many times the value of --baseline
   line      a line chart in SVG, with intervals of confidence
   bar       a bar chart in SVG, with intervals of confidence
   box       a box plot in SVG: quartiles, and values far from them
@@ -51,9 +52,17 @@ pub(crate) struct Report {
     #[arg(long, default_value = "mean", value_parser = PossibleValuesParser::new(
         ["mean", "min", "max", "p50", "p75", "p95", "p99", "p99.9", "p99.99"]))]
     statistic: String,
+    /// The variable and its value that ratios are to
+    #[arg(long, value_name = "VARIABLE=VALUE", value_parser = baseline)]
+    baseline: Option<(String, String)>,
     /// Only this test
     #[arg(long, value_name = "NAME")]
     test: Option<String>,
+}
+
+fn baseline(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("write it as VARIABLE=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 impl Report {
@@ -75,6 +84,7 @@ impl Report {
             metric: self.metric.clone(),
             statistic: Statistic::parse(&self.statistic).unwrap_or_default(),
             panels: self.panels.clone(),
+            baseline: self.baseline.clone(),
             test: self.test.clone(),
         };
         let report = form.write(&results, &options);
