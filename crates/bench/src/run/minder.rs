@@ -15,8 +15,9 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,8 +26,8 @@ use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getppid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::{Pid, getpid, getppid};
 use serde::{Deserialize, Serialize};
 
 /// How long a command that was told to end may take before it is killed.
@@ -119,16 +120,13 @@ fn signals() -> io::Result<Arc<AtomicBool>> {
 fn wait(mut child: Child, told: &AtomicBool) -> Option<ExitStatus> {
     let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
     let (ended, waits) = mpsc::channel();
+    // It is not reaped before nobody can want to kill it any more.
     thread::spawn(move || {
-        let _ = ended.send(child.wait().ok());
+        has_ended(pid);
+        let _ = ended.send(());
     });
     let mut deadline = None;
-    loop {
-        match waits.recv_timeout(Duration::from_millis(10)) {
-            Ok(status) => return status,
-            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
+    while let Err(RecvTimeoutError::Timeout) = waits.recv_timeout(Duration::from_millis(10)) {
         match deadline {
             None if told.load(Ordering::Acquire) => {
                 deadline = Some(Instant::now() + GRACE);
@@ -140,6 +138,13 @@ fn wait(mut child: Child, told: &AtomicBool) -> Option<ExitStatus> {
             _ => {}
         }
     }
+    child.wait().ok()
+}
+
+/// Waits until a child has ended, which keeps its number until it is reaped.
+pub(super) fn has_ended(pid: Pid) {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    while waitid(Id::Pid(pid), flags) == Err(Errno::EINTR) {}
 }
 
 /// Kills what the command has left, until nothing is there.
@@ -157,19 +162,19 @@ fn end_descendants() {
     }
 }
 
-/// The children of this process, of all its threads.
+/// The children of this process.
 fn children() -> Vec<Pid> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
-    let lists = threads.filter_map(|thread| {
-        let path = thread.ok()?.path().join("children");
-        fs::read_to_string(path).ok()
+    let processes = fs::read_dir("/proc").into_iter().flatten();
+    let children = processes.filter_map(|process| {
+        let path = process.ok()?.path();
+        let pid: i32 = path.file_name()?.to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(path.join("stat")).ok()?;
+        // Behind the name, which may have anything in it: the state, the parent.
+        let (_, behind) = stat.rsplit_once(')')?;
+        let parent: i32 = behind.split_whitespace().nth(1)?.parse().ok()?;
+        (Pid::from_raw(parent) == getpid()).then_some(Pid::from_raw(pid))
     });
-    let lists: Vec<String> = lists.collect();
-    let words = lists.iter().flat_map(|list| list.split_whitespace());
-    words
-        .filter_map(|word| word.parse().ok())
-        .map(Pid::from_raw)
-        .collect()
+    children.collect()
 }
 
 /// What the children that have ended used.

@@ -6,19 +6,23 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::minder::Report;
+use super::minder::{Report, has_ended};
 use super::protocol::{self, Measured, Message, Start};
 use crate::Value;
 use crate::catalogue::{Entry, Ready, fill};
 
 /// How much of its output is kept: the end.
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// How much it can be told: as much as a pipe holds, so that telling ends although
+/// nobody reads.
+const START_BYTES_MAX: usize = 60 << 10;
 /// The longest line that can be a message.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
@@ -46,10 +50,46 @@ pub(crate) enum Happened {
 
 /// A running application, which ends with this.
 pub(crate) struct Process {
-    /// The minder.
-    pid: Pid,
+    minder: Arc<Running>,
     /// Open as long as the application is to run.
     input: Option<ChildStdin>,
+}
+
+/// A minder, as long as its number is its own.
+struct Running {
+    pid: Pid,
+    is_reaped: Mutex<bool>,
+}
+
+impl Running {
+    /// Tells it to end, if it still runs.
+    fn stop(&self) {
+        let is_reaped = self
+            .is_reaped
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !*is_reaped {
+            let _ = kill(self.pid, Signal::SIGTERM);
+        }
+    }
+
+    /// Waits until it has ended. What is left of a minder that was killed itself is
+    /// its group, which is killed.
+    fn wait(&self, mut child: Child, report: &Path) -> Option<Report> {
+        has_ended(self.pid);
+        let text = fs::read(report).ok();
+        let report = text.and_then(|text| serde_json::from_slice(&text).ok());
+        let mut is_reaped = self
+            .is_reaped
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if report.is_none() {
+            let _ = killpg(self.pid, Signal::SIGKILL);
+        }
+        let _ = child.wait();
+        *is_reaped = true;
+        report
+    }
 }
 
 /// What a process wrote.
@@ -106,6 +146,11 @@ impl Process {
             .iter()
             .map(told)
             .collect::<Result<Vec<_>, _>>()?;
+        let mut line = serde_json::to_string(start).map_err(|error| error.to_string())?;
+        line.push('\n');
+        if line.len() > START_BYTES_MAX {
+            return Err("its parameters have more than 60 KiB".into());
+        }
         let mut minded = Command::new(&minder.program);
         minded.args(&minder.arguments).arg(&report).args(&command);
         for (name, value) in &entry.environment {
@@ -125,8 +170,6 @@ impl Process {
             .map_err(|error| format!("{} cannot be run: {error}", minder.program.display()))?;
         let mut input = child.stdin.take();
         if let Some(input) = &mut input {
-            let mut line = serde_json::to_string(start).map_err(|error| error.to_string())?;
-            line.push('\n');
             // Whoever does not read what it is told need not.
             let _ = input.write_all(line.as_bytes());
         }
@@ -138,18 +181,23 @@ impl Process {
             readers.push(read(out, None, index, happened));
         }
         let pid = Pid::from_raw(i32::try_from(child.id()).map_err(|error| error.to_string())?);
-        let (happened, has_pattern) = (happened.clone(), entry.result.is_some());
+        let minder = Arc::new(Running {
+            pid,
+            is_reaped: Mutex::new(false),
+        });
+        let (waits, happened) = (Arc::clone(&minder), happened.clone());
+        let has_pattern = entry.result.is_some();
         thread::spawn(move || {
-            let ended = wait(child, readers, &report, has_pattern);
+            let ended = ended(waits.wait(child, &report), readers, has_pattern);
             let _ = happened.send((index, Happened::Ended(Box::new(ended))));
         });
-        Ok(Process { pid, input })
+        Ok(Process { minder, input })
     }
 
     /// Tells it to end.
     pub fn stop(&mut self) {
         self.input = None;
-        let _ = kill(self.pid, Signal::SIGTERM);
+        self.minder.stop();
     }
 }
 
@@ -159,21 +207,8 @@ impl Drop for Process {
     }
 }
 
-/// Waits until a process has ended, and all that it wrote is read.
-fn wait(
-    mut child: Child,
-    readers: Vec<JoinHandle<Output>>,
-    report: &Path,
-    has_pattern: bool,
-) -> Ended {
-    let pid = i32::try_from(child.id()).map(Pid::from_raw);
-    let _ = child.wait();
-    let text = fs::read(report).ok();
-    let report: Option<Report> = text.and_then(|text| serde_json::from_slice(&text).ok());
-    if let (None, Ok(pid)) = (&report, pid) {
-        // The minder was killed: its group is all that can be found.
-        let _ = killpg(pid, Signal::SIGKILL);
-    }
+/// What a process that has ended leaves, once all that it wrote is read.
+fn ended(report: Option<Report>, readers: Vec<JoinHandle<Output>>, has_pattern: bool) -> Ended {
     let mut output = String::new();
     let mut matched = BTreeMap::new();
     for reader in readers {
