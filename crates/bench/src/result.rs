@@ -348,6 +348,22 @@ impl TestResults {
     }
 }
 
+impl TestResults {
+    /// How many times larger a metric is in the first round that counts than in
+    /// those after it, over all points: 1 where the warm-up sufficed. `None`
+    /// where there are fewer than two points or two rounds.
+    #[must_use]
+    pub fn first_round(&self, metric: &str) -> Option<Ratio> {
+        let pairs = self.points.iter().filter_map(|point| {
+            let mut rounds = point.rounds(metric).into_values();
+            let first = rounds.next()?;
+            let later = Statistics::of(&rounds.collect::<Vec<_>>())?;
+            Some((first, later.mean))
+        });
+        Ratio::of(&pairs.collect::<Vec<_>>()).filter(|ratio| ratio.pairs > 1)
+    }
+}
+
 impl Point {
     pub(crate) fn new(steps: &[&StepResult]) -> Point {
         let mut point = Point {

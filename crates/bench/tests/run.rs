@@ -130,6 +130,35 @@ fn warm_ups_are_kept_and_count_for_nothing() {
 }
 
 #[test]
+fn a_warm_up_that_is_too_short_shows() {
+    let cold_for = |rounds: u32| {
+        move |nth: usize, order: &Order| {
+            let mut runs = measures(nth, order)?;
+            let noise = 1.0 + (nth * 7 % 5) as f64 / 1000.0;
+            let cold = if order.step.round < rounds { 1.5 } else { 1.0 };
+            for run in &mut runs {
+                if let Some(Measured::Number(value)) = run.results.get_mut("value") {
+                    *value *= noise * cold;
+                }
+            }
+            Ok(runs)
+        }
+    };
+    let first_round = |cold| {
+        let group = group("warm-up = 1\nrepetitions = 6");
+        let mut executor = Told(cold_for(cold), Vec::new());
+        let results = run(&group, &mut executor, &mut (), &mut ()).unwrap();
+        results.tests[0].first_round("value").unwrap()
+    };
+    assert!(!first_round(1).differs(), "{:?}", first_round(1));
+    let cold = first_round(2);
+    assert!(
+        cold.differs() && (1.49..1.51).contains(&cold.ratio),
+        "{cold:?}"
+    );
+}
+
+#[test]
 fn what_fails_or_means_nothing_is_in_the_result() {
     let troubled = |nth: usize, order: &Order| {
         let mut runs = measures(nth, order)?;

@@ -172,6 +172,7 @@ impl Report for Markdown {
         let _ = writeln!(out, "|{}", "---|".repeat(shown.len()));
         table.rows.iter().for_each(|row| out.push_str(&line(row)));
         searched(results, &mut out);
+        warm_up(results, &mut out);
         failures(results, &mut out);
         hosts(results, &mut out);
         Ok(out.into_bytes())
@@ -184,6 +185,35 @@ fn searched(results: &Results, out: &mut String) {
     let lines: Vec<String> = found.map(|found| cell(&found.to_string())).collect();
     if !lines.is_empty() {
         let _ = writeln!(out, "\nFound:\n\n- {}", lines.join("\n- "));
+    }
+}
+
+/// Whether the first round that counts is like those after it.
+fn warm_up(results: &Results, out: &mut String) {
+    let mut lines = String::new();
+    for test in &results.tests {
+        for metric in test.metrics() {
+            let Some(ratio) = test.first_round(metric) else {
+                continue;
+            };
+            let (low, high) = ratio.confidence.unwrap_or((ratio.ratio, ratio.ratio));
+            let verdict = match ratio.differs() {
+                true => "more warm-up is needed",
+                false => "the warm-up suffices",
+            };
+            let _ = writeln!(
+                lines,
+                "- {}, {}: {} times ({} to {}): {verdict}",
+                cell(&test.name),
+                cell(metric),
+                short(ratio.ratio),
+                short(low),
+                short(high)
+            );
+        }
+    }
+    if !lines.is_empty() {
+        let _ = write!(out, "\nThe first round beside those after it:\n\n{lines}");
     }
 }
 
