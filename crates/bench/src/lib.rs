@@ -36,3 +36,9 @@ pub mod statistics;
 mod value;
 
 pub use value::{Kind, Value};
+
+/// A C header that makes a program an application.
+pub const HELPER_C: &str = include_str!("../helpers/milieu_bench.h");
+
+/// A Python module that makes a program an application.
+pub const HELPER_PYTHON: &str = include_str!("../helpers/milieu_bench.py");

@@ -532,3 +532,92 @@ fn mistakes_say_what_to_do() {
     }
     assert!(!Path::new(&folder.path("results.steps")).exists());
 }
+
+#[test]
+fn programs_in_c_and_python_are_applications_with_a_helper() {
+    let folder = Folder::new();
+    for (language, file) in [("c", "milieu_bench.h"), ("python", "milieu_bench.py")] {
+        let (helper, _, code) = folder.said(&["helper", language]);
+        assert_eq!(code, 0);
+        folder.write(file, &helper);
+    }
+    folder.write(
+        "measure.c",
+        r#"
+#include "milieu_bench.h"
+int main(void) {
+    struct milieu_bench bench;
+    double n, none;
+    char text[16], small[4];
+    if (!milieu_bench_start(&bench)) return 1;
+    if (!milieu_bench_number(&bench, "nested.n", &n)) return milieu_bench_error("no n");
+    if (!milieu_bench_text(&bench, "text", text, sizeof text)) return milieu_bench_error("no text");
+    if (milieu_bench_text(&bench, "text", small, sizeof small)) return milieu_bench_error("too long");
+    if (milieu_bench_number(&bench, "none", &none)) return milieu_bench_error("what?");
+    if (n < 0) return milieu_bench_invalid("below \"0\"");
+    milieu_bench_result("n", n * 2);
+    milieu_bench_result("length", (double)strlen(text));
+    return 0;
+}
+"#,
+    );
+    let compiled = Command::new("cc")
+        .args([
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pedantic",
+            "measure.c",
+            "-o",
+            "measure",
+        ])
+        .current_dir(folder.0.path())
+        .status();
+    assert!(compiled.unwrap().success());
+    folder.write(
+        "measure.py",
+        r#"
+import milieu_bench
+
+@milieu_bench.application
+def measure(parameters, ready):
+    ready(port=1)
+    n = parameters["nested.n"]
+    if n < 0:
+        raise milieu_bench.Invalid('below "0"')
+    return {"n": n * 2, "length": len(parameters["text"])}
+"#,
+    );
+    folder.write(
+        "applications.toml",
+        "[c]\ncommand = [\"./measure\"]\n[python]\ncommand = [\"python3\", \"measure.py\"]\n",
+    );
+    let has_python = Command::new("python3").arg("-V").output().is_ok();
+    for kind in ["c", "python"] {
+        if kind == "python" && !has_python {
+            eprintln!("not run: there is no python3; apt-get install python3");
+            continue;
+        }
+        let description = test(
+            "parameters.text = \"a \\\"b\\\"\\n\\u0001\\\\\"\n\
+             variable = { name = \"nested.n\", values = [2.5, -1] }",
+            &format!("{{ kind = \"{kind}\" }}"),
+        );
+        folder.write("test.toml", &description);
+        let (_, said, code) = folder.said(&RUN);
+        assert_eq!(code, 4, "{kind}: {said}");
+        let result = folder.result();
+        let steps = result["tests"][0]["steps"].as_array().unwrap();
+        let of = |name: &str| steps[0]["runs"][0]["results"][name].as_f64();
+        assert_eq!((of("n"), of("length")), (Some(5.0), Some(8.0)), "{kind}");
+        assert_eq!(steps[1]["runs"][0]["invalid"], "below \"0\"", "{kind}");
+        folder.write("test.toml", &test("", &format!("{{ kind = \"{kind}\" }}")));
+        let (_, said, code) = folder.said(&RUN);
+        assert_eq!(code, 3, "{kind}: {said}");
+        assert!(
+            said.contains(if kind == "c" { "no n" } else { "KeyError" }),
+            "{said}"
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod helper;
 mod mind;
 mod report;
 mod run;
@@ -54,6 +55,7 @@ enum Verb {
     Report(report::Report),
     Compare(compare::Compare),
     Serve(serve::Serve),
+    Helper(helper::Helper),
     #[command(hide = true)]
     Mind(mind::Mind),
 }
@@ -65,6 +67,7 @@ impl Bench {
             Verb::Run(run) => (run.run(), run.json),
             Verb::Report(report) => (report.run(), false),
             Verb::Compare(compare) => (compare.run(), compare.json),
+            Verb::Helper(helper) => (helper.run(), false),
             Verb::Serve(serve) => (serve.run(), false),
             Verb::Mind(mind) => (mind.run(), false),
         };
