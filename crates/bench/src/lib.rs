@@ -25,6 +25,7 @@
 
 pub mod catalogue;
 pub mod compare;
+mod derive;
 pub mod description;
 pub mod load;
 pub mod plan;

@@ -129,6 +129,33 @@ parameters.n = "integer"
         markdown.contains("| test | 3 | rate | 2 | 3.5 |"),
         "{markdown}"
     );
+    let words = [
+        "report",
+        "csv",
+        "results.json",
+        "--metric",
+        "value",
+        "--column",
+    ];
+    let (table, said, code) = folder.said(&[&words[..], &["each=value.mean / double(n)"]].concat());
+    assert_eq!(code, 0, "{said}");
+    let cells =
+        |line: &str| -> Vec<String> { line.rsplit(',').take(2).map(str::to_owned).collect() };
+    let ends: Vec<Vec<String>> = table.lines().map(cells).collect();
+    assert_eq!(
+        ends,
+        [["failed", "each"], ["0", "1"], ["0", "2"], ["0", "3"]],
+        "{table}"
+    );
+    for (column, message) in [
+        ("each=value.mean /", "ends where a value should be"),
+        ("each=rtae.mean", "the column `each` cannot be computed"),
+        ("each", "write it as NAME=EXPRESSION"),
+    ] {
+        let (_, said, code) = folder.said(&[&words[..], &[column]].concat());
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(message), "{said}");
+    }
     let (_, _, code) = folder.said(&["compare", "results.json", "results.json"]);
     assert_eq!(code, 0);
     for form in ["line", "bar", "box", "html", "xml"] {

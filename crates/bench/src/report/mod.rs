@@ -11,6 +11,9 @@ mod scale;
 mod series;
 mod table;
 
+use milieu_diagnostics::Diagnostic;
+use milieu_expressions::Expression;
+
 use crate::result::Results;
 
 pub use series::{Chosen, Line, Panel, Sample};
@@ -30,6 +33,29 @@ pub struct Options {
     pub baseline: Option<(String, String)>,
     /// Only this test.
     pub test: Option<String>,
+    /// Further columns of tables.
+    pub columns: Vec<Column>,
+}
+
+/// A column of tables that is computed of each point.
+#[derive(Clone, Debug)]
+pub struct Column {
+    name: String,
+    expression: Expression,
+}
+
+impl Column {
+    /// A column of this name. The expression reads each metric (`latency.p99`,
+    /// `rate.mean`), each variable whose name is an identifier, and `failed`.
+    ///
+    /// # Errors
+    /// What is wrong with the expression.
+    pub fn new(name: &str, expression: &str) -> Result<Column, Vec<Diagnostic>> {
+        Ok(Column {
+            name: name.to_owned(),
+            expression: Expression::parse(expression)?,
+        })
+    }
 }
 
 /// A statistic of a point.

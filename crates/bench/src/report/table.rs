@@ -43,6 +43,7 @@ pub(super) fn table(
     head.push("metric".into());
     head.extend(STATISTICS.map(str::to_owned));
     head.extend(crate::statistics::PERCENTILES.map(|percent| format!("p{percent}")));
+    head.extend(options.columns.iter().map(|column| column.name.clone()));
     head.push("failed".into());
     let mut rows = Vec::new();
     for test in tests {
@@ -60,6 +61,12 @@ pub(super) fn table(
             for metric in point.metrics.keys().filter(wanted) {
                 let mut row = before(metric);
                 row.extend(numbers(&point.metrics[metric], &show));
+                for column in &options.columns {
+                    let computed = point.compute(&column.expression);
+                    row.push(computed.map(&show).map_err(|fault| {
+                        format!("the column `{}` cannot be computed: {fault}", column.name)
+                    })?);
+                }
                 row.push(failed(point));
                 rows.push(row);
             }

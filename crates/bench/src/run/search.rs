@@ -9,12 +9,10 @@
 use std::collections::BTreeMap;
 
 use milieu_expressions::Expression;
-use milieu_transfer::{Map, Row, Selection, Value as Body};
 
 use super::OfTest;
 use crate::plan::Step;
 use crate::result::{Found, Point};
-use crate::statistics::Statistics;
 
 /// Searches for each combination of the other variables.
 pub(super) fn search(test: &mut OfTest) -> Result<Vec<Found>, String> {
@@ -108,11 +106,7 @@ impl Search<'_, '_, '_> {
             .iter()
             .filter(|step| !step.step.is_warm_up);
         let measured = Point::new(&steps.collect::<Vec<_>>());
-        let mut selection = Selection::default();
-        let mut compiled = self.condition.compile(&mut selection);
-        let mut row = Row::default();
-        row.read_value(&selection, &body(&measured));
-        compiled.bool(&row).or_else(|fault| {
+        measured.holds(self.condition).or_else(|fault| {
             let why = fault.to_string();
             if !self.undecided.contains(&why) {
                 self.undecided.push(why);
@@ -120,36 +114,4 @@ impl Search<'_, '_, '_> {
             Ok(false)
         })
     }
-}
-
-/// What a condition reads: each metric, and how much has failed.
-fn body(point: &Point) -> Body {
-    let metrics = point.metrics.iter();
-    let metrics = metrics.map(|(name, statistics)| (name.clone(), metric(statistics)));
-    let failed = i64::try_from(point.failures.len()).unwrap_or(i64::MAX);
-    let failed = ("failed".to_owned(), Body::from(failed));
-    Body::from(metrics.chain([failed]).collect::<Map>())
-}
-
-fn metric(statistics: &Statistics) -> Body {
-    let plain = [
-        ("mean", statistics.mean),
-        ("min", statistics.minimum),
-        ("max", statistics.maximum),
-        ("deviation", statistics.deviation),
-    ];
-    let plain = plain.map(|(name, value)| (name.to_owned(), Body::from(value)));
-    let percentiles = statistics.percentiles.iter().map(|(percent, value)| {
-        // A name has no dots.
-        (format!("p{percent}").replace('.', "_"), Body::from(*value))
-    });
-    let count = i64::try_from(statistics.count).unwrap_or(i64::MAX);
-    let count = ("count".to_owned(), Body::from(count));
-    Body::from(
-        plain
-            .into_iter()
-            .chain(percentiles)
-            .chain([count])
-            .collect::<Map>(),
-    )
 }

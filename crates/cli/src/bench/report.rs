@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use milieu_bench::report::{ALL, Options, Statistic, get};
+use milieu_bench::report::{ALL, Column, Options, Statistic, get};
 
 use super::{Failure, Outcome, put, results};
 
@@ -55,6 +55,9 @@ pub(crate) struct Report {
     /// The variable and its value that ratios are to
     #[arg(long, value_name = "VARIABLE=VALUE", value_parser = baseline)]
     baseline: Option<(String, String)>,
+    /// A further column of tables, computed of what was measured and varied
+    #[arg(long = "column", value_name = "NAME=EXPRESSION", value_parser = column)]
+    columns: Vec<Column>,
     /// Only this test
     #[arg(long, value_name = "NAME")]
     test: Option<String>,
@@ -63,6 +66,14 @@ pub(crate) struct Report {
 fn baseline(text: &str) -> Result<(String, String), &'static str> {
     let (name, value) = text.split_once('=').ok_or("write it as VARIABLE=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn column(text: &str) -> Result<Column, String> {
+    let (name, expression) = text.split_once('=').ok_or("write it as NAME=EXPRESSION")?;
+    Column::new(name.trim(), expression).map_err(|found| {
+        let first = found.first().map(ToString::to_string);
+        first.unwrap_or_default()
+    })
 }
 
 impl Report {
@@ -86,6 +97,7 @@ impl Report {
             panels: self.panels.clone(),
             baseline: self.baseline.clone(),
             test: self.test.clone(),
+            columns: self.columns.clone(),
         };
         let report = form.write(&results, &options);
         let report = report.map_err(|why| Failure::new(why, "`milieu bench report --help`"))?;
