@@ -269,7 +269,7 @@ ready = "never"
     ];
     for (kind, message, expected) in cases {
         let timeout = if kind == "hangs" {
-            "timeout = 0.5"
+            "timeout = 3"
         } else {
             "timeout = 30"
         };
@@ -332,7 +332,7 @@ fn an_interrupted_run_is_resumed() {
     let folder = Folder::new();
     folder.write(
         "applications.toml",
-        "[k]\ncommand = [\"sh\", \"-c\", \"echo $0 >> ran; test $0 = 2 && sleep 1; echo value=$0\", \"{n}\"]\n\
+        "[k]\ncommand = [\"sh\", \"-c\", \"echo $0 >> ran; while [ $0 = 2 ] && [ ! -e go ]; do sleep 0.05; done; echo value=$0\", \"{n}\"]\n\
          result = \"value=(.*)\"\nparameters.n = \"integer\"\n",
     );
     let values = "variable = { name = \"n\", values = [1, 2, 3] }";
@@ -348,6 +348,7 @@ fn an_interrupted_run_is_resumed() {
             .unwrap()
             .success()
     );
+    folder.write("go", "");
     let status = harness.wait().unwrap();
     assert_eq!(status.code(), Some(5));
     let (_, said, code) = folder.said(&RUN);

@@ -236,7 +236,7 @@ result = "value=(.*)"
 #[test]
 fn a_host_that_stays_away_is_skipped_or_the_end() {
     let folder = Folder::new(
-        "[k]\ncommand = [\"sh\", \"-c\", \"touch ran; sleep 1; echo value=1\"]\nresult = \"value=(.*)\"\n",
+        "[k]\ncommand = [\"sh\", \"-c\", \"touch ran; sleep 60; echo value=1\"]\nresult = \"value=(.*)\"\n",
     );
     for (policy, expected) in [("skip", 3), ("fail", 5)] {
         let _ = fs::remove_file(folder.path("ran"));

@@ -316,7 +316,8 @@ impl Connection {
             let before = Clocks::now();
             let there: Clocks = self.ask(Request::Clocks)?;
             let after = Clocks::now();
-            let error = (after.monotonic - before.monotonic) / 2;
+            let half = |before: i64, after: i64| (after - before + 1) / 2;
+            let error = half(before.monotonic, after.monotonic).max(half(before.real, after.real));
             let middle = |before: i64, after: i64| before + (after - before) / 2;
             let offset = Offset {
                 monotonic_ns: there.monotonic - middle(before.monotonic, after.monotonic),
