@@ -381,6 +381,32 @@ fn fields_may_change_their_kinds() {
 }
 
 #[test]
+fn a_field_of_another_kind_behind_a_fault_is_no_fault() {
+    // What is missing is a fault with every event; whether what is behind it
+    // decides must not depend on what `name` was before.
+    let bodies = [literal("{'name': 3}"), literal("{'name': 'aab'}")];
+    for (text, decided) in [
+        ("missing == 1 && name + 'c' == 'b'", "Bool(false)"),
+        ("missing == 1 || name + 'c' == 'aabc'", "Bool(true)"),
+        ("missing == 1 && name > 'b' || name == 'b'", "Bool(false)"),
+        (
+            "[1, 2].all(x, x == 1 ? missing == x : name + 'c' == 'b')",
+            "Bool(false)",
+        ),
+        (
+            "[1, 2].exists(x, x == 1 ? missing == x : name + 'c' == 'aabc')",
+            "Bool(true)",
+        ),
+        (
+            "[1, 2].all(x, x == 2 ? missing == x : name + 'c' == 'b')",
+            "Bool(false)",
+        ),
+    ] {
+        assert_eq!(each(text, &bodies)[1], decided, "{text}");
+    }
+}
+
+#[test]
 fn missing_fields_are_faults_unless_asked_for() {
     let with = literal("{'a': {'b': 1}, 'list': [1]}");
     let empty = literal("{}");

@@ -95,7 +95,7 @@ fn quantified<const DECIDES: bool>(of: Closure<Value>, test: Closure<bool>, plac
         each(&of, frame, (how, place), |_| {
             match test(frame) {
                 Some(result) => decided = result == DECIDES,
-                None => fault = frame.scratch.take_fault(),
+                None => fault = frame.scratch.outweigh(fault.take()),
             }
             Some(decided)
         })?;

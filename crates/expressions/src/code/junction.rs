@@ -95,12 +95,16 @@ impl<const DECIDES: bool> Junction<DECIDES> {
 /// Behind an operand with a fault: one that decides, or that fault.
 #[cold]
 fn of_rest<const DECIDES: bool>(
-    mut rest: impl Iterator<Item = Option<bool>>,
+    rest: impl Iterator<Item = Option<bool>>,
     frame: &Frame<'_>,
 ) -> Option<bool> {
-    let fault = frame.scratch.take_fault();
-    if rest.any(|result| result == Some(DECIDES)) {
-        return Some(DECIDES);
+    let mut fault = frame.scratch.take_fault();
+    for result in rest {
+        match result {
+            Some(result) if result == DECIDES => return Some(DECIDES),
+            Some(_) => {}
+            None => fault = frame.scratch.outweigh(fault),
+        }
     }
     frame.scratch.fault.set(fault);
     None

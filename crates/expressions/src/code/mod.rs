@@ -51,6 +51,17 @@ impl Scratch {
         self.fault.take()
     }
 
+    /// Of the fault there is now and one from before, the one to be told: the one
+    /// from before, unless this one says that closures are for other kinds. Then
+    /// nothing is known yet.
+    fn outweigh(&self, before: Option<Fault>) -> Option<Fault> {
+        let now = self.take_fault();
+        match &now {
+            Some(fault) if *fault.what() == Wrong::Changed => now,
+            _ => before.or(now),
+        }
+    }
+
     /// Makes it fit for another run after one that was broken off by a panic.
     pub(crate) fn clear(&self) {
         self.locals.borrow_mut().clear();
