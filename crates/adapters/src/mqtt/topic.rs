@@ -59,7 +59,12 @@ pub(super) fn is_filter(text: &str) -> bool {
 
 /// The name of a topic below another name.
 pub(super) fn name(under: &str, topic: &str) -> Result<Name, Refusal> {
-    names::name(&format!("{}/{topic}", under.trim_end_matches('/')))
+    if under == "/" {
+        return names::name(&format!("/{topic}"));
+    }
+    // The last slash of a name can be an escaped one.
+    let under = names::name(under)?;
+    names::name(&format!("{}/{topic}", under.as_str()))
 }
 
 #[cfg(test)]
@@ -101,6 +106,7 @@ mod tests {
     fn topics_that_climb_are_no_names() {
         assert_eq!(name("/mqtt", "a/b").unwrap().as_str(), "/mqtt/a/b");
         assert_eq!(name("/", "a").unwrap().as_str(), "/a");
+        assert_eq!(name("/\\/", "a").unwrap().as_str(), "/\\//a");
         for topic in [
             "..",
             "a/../b",

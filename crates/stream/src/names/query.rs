@@ -24,7 +24,7 @@ pub(super) use language::{Language, Next};
 use super::entry::{Entry, Service};
 use super::layers::LayerValues;
 use super::refusal::Refusal;
-use super::text::{BYTES_MAX, is_level};
+use super::text::{check_size, is_level};
 
 /// Which names are meant.
 ///
@@ -214,7 +214,7 @@ impl Query {
             });
         }
         let query = Query::new(resolved, self.0.conditions.to_vec());
-        (query.path().len() <= BYTES_MAX).then_some(query)
+        check_size(query.as_str()).is_ok().then_some(query)
     }
 
     pub(super) fn levels(&self) -> &[Level] {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::names::refusal::Why;
+use crate::names::text::{BYTES_MAX, LEVELS_MAX};
 use milieu_transfer::Time;
 
 fn query(text: &str) -> Query {
@@ -114,6 +115,8 @@ fn values_of_layers_are_levels_whatever_they_are() {
         "a\nb",
         "?x",
         &"x".repeat(BYTES_MAX),
+        // Slashes count, escaped ones too.
+        &"/".repeat(LEVELS_MAX),
     ] {
         assert_eq!(resolved(value), None, "{value:?}");
     }
