@@ -179,6 +179,7 @@ fn queue_in_thread() -> Loop {
     let subscribed = streams.subscribe(&Flow::Stream("/t".into()), EVERY);
     let mut subscriber = subscribed.expect("a good flow");
     to_thread(
+        500,
         move || _ = publisher.publish(black_box(5.0)),
         move || subscriber.try_next(),
     )
@@ -195,6 +196,7 @@ fn queues_in_thread(count: usize) -> Loop {
     let mut subscribers: Vec<Subscriber> = (0..count).map(subscribe).collect();
     let take = |subscriber: &mut Subscriber| iter::from_fn(|| subscriber.try_next()).last();
     to_thread(
+        5000,
         move || _ = publisher.publish(black_box(5.0)),
         move || {
             let until = Instant::now() + ELSEWHERE;
@@ -221,23 +223,34 @@ fn channel_in_thread() -> Loop {
         };
         let _ = sender.send(Event::new(header, black_box(5.0)));
     };
-    to_thread(publish, move || receiver.try_recv().ok())
+    to_thread(500, publish, move || receiver.try_recv().ok())
 }
 
+/// What is published is at most so far ahead of what is taken.
 fn to_thread(
+    behind: u64,
     mut publish: impl FnMut() + 'static,
     mut take: impl FnMut() -> Option<Event> + Send + 'static,
 ) -> Loop {
     const EVENTS: u64 = 1000;
-    const BEHIND: u64 = 5000;
     let taken = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&taken);
     std::thread::spawn(move || {
-        loop {
+        let mut in_vain = 0;
+        // Threads of loops that have ended would take the cores of the others.
+        while Arc::strong_count(&counted) > 1 {
             match take() {
-                Some(event) => counted.store(event.header().sequence, Ordering::Release),
+                Some(event) => {
+                    in_vain = 0;
+                    counted.store(event.header().sequence, Ordering::Release);
+                }
+                // So would those of loops whose turn it is not.
+                None if in_vain > 2000 => std::thread::sleep(Duration::from_micros(50)),
                 // Whoever has nothing to do looks again a little later.
-                None => (0..64).for_each(|_| std::hint::spin_loop()),
+                None => {
+                    in_vain += 1;
+                    (0..64).for_each(|_| std::hint::spin_loop());
+                }
             }
         }
     });
@@ -246,7 +259,7 @@ fn to_thread(
         for _ in 0..times * EVENTS {
             publish();
             published += 1;
-            while published - taken.load(Ordering::Acquire) > BEHIND {
+            while published - taken.load(Ordering::Acquire) > behind {
                 std::hint::spin_loop();
             }
         }
