@@ -194,10 +194,12 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
 /// The package of which all tests are run.
 const CONTEXT: &str = "milieu-context";
 
-/// Another that has a little unsafe code, and the test that goes there. What is
+/// Others that have a little unsafe code, and the tests that go there. What is
 /// known of a type is kept for as long as the program runs, so leaks are none.
-const BODIES: &str = "milieu-transfer";
-const BODIES_TEST: &str = "described";
+const OTHERS: [(&str, &str); 2] = [
+    ("milieu-transfer", "described"),
+    ("milieu-stream", "queues"),
+];
 
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
@@ -216,12 +218,15 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
         let context = packages.iter().find(|it| it.name == CONTEXT);
         let mut programs = vec![vec!["--lib".to_owned()]];
         programs.extend(integration_tests(context));
-        let of_context = tests_side_by_side(&programs, || test(CONTEXT))?;
-        let mut bodies = test(BODIES);
-        bodies
-            .args(["--test", BODIES_TEST])
-            .env("MIRIFLAGS", "-Zmiri-ignore-leaks");
-        return Ok(of_context.and(tests(bodies)?));
+        let mut outcome = tests_side_by_side(&programs, || test(CONTEXT))?;
+        for (package, name) in OTHERS {
+            let mut other = test(package);
+            other.args(["--test", name]);
+            // Files, clocks and time limits are those of the machine.
+            other.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation");
+            outcome = outcome.and(tests(other)?);
+        }
+        return Ok(outcome);
     }
     eprintln!(
         "Miri is not installed (rustup toolchain install nightly --component miri,rust-src); \
@@ -239,11 +244,14 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     };
     let mut context = test(CONTEXT);
     context.args(["--lib", "--tests"]);
-    let mut bodies = test(BODIES);
-    bodies
-        .args(["--test", BODIES_TEST])
-        .env("ASAN_OPTIONS", "detect_leaks=0");
-    Ok(tests(context)?.and(tests(bodies)?))
+    let mut outcome = tests(context)?;
+    for (package, name) in OTHERS {
+        let mut other = test(package);
+        other.args(["--test", name]);
+        other.env("ASAN_OPTIONS", "detect_leaks=0");
+        outcome = outcome.and(tests(other)?);
+    }
+    Ok(outcome)
 }
 
 fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {

@@ -14,6 +14,7 @@ mod looks;
 mod naming;
 mod publisher;
 mod queue;
+mod slot;
 mod subscriber;
 
 use std::collections::HashSet;

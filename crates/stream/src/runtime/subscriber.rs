@@ -11,7 +11,7 @@ use milieu_diagnostics::Diagnostic;
 use milieu_transfer::Event;
 
 use super::Streams;
-use super::queue::Queue;
+use super::queue::{Outlet, queue};
 use crate::flow::Flow;
 use crate::graph::{Planned, ReaderId, SubscriptionId};
 use crate::receiver::{Receiver, Tally};
@@ -25,7 +25,7 @@ pub struct Subscriber {
     listening: Listening,
     /// Whether publishers are told when it is full.
     refuses: bool,
-    queue: Queue,
+    queue: Outlet,
     taken: VecDeque<Event>,
 }
 
@@ -52,8 +52,8 @@ impl Streams {
         flow: &Flow,
         delivery: Delivery,
     ) -> Result<Subscriber, Diagnostic> {
-        let queue = Queue::new(delivery);
-        let listening = self.attach(reader, flow, Box::new(queue.clone()))?;
+        let (inlet, queue) = queue(delivery);
+        let listening = self.attach(reader, flow, Box::new(inlet))?;
         let refuses = matches!(
             delivery,
             Delivery::Every {
@@ -116,31 +116,28 @@ pub(super) fn global() -> Arc<OnceLock<ReaderId>> {
 impl Subscriber {
     /// The next event, if there is one.
     pub fn try_next(&mut self) -> Option<Event> {
-        if self.taken.is_empty() {
+        self.taken.pop_front().or_else(|| {
             let clock = self.listening.streams.clock();
-            self.queue.take(&mut self.taken, clock);
-        }
-        self.taken.pop_front()
+            self.queue.take(&mut self.taken, clock)
+        })
     }
 
     /// Waits for the next event. Nothing: no more will come.
     pub fn wait(&mut self) -> Option<Event> {
-        if self.taken.is_empty() {
+        self.taken.pop_front().or_else(|| {
             let clock = self.listening.streams.clock();
-            self.queue.wait(&mut self.taken, None, clock);
-        }
-        self.taken.pop_front()
+            self.queue.wait(&mut self.taken, None, clock)
+        })
     }
 
     /// Waits for the next event, but no longer than this.
     pub fn wait_for(&mut self, limit: Duration) -> Option<Event> {
-        if self.taken.is_empty() {
+        self.taken.pop_front().or_else(|| {
             // What is too far away to be told is never.
             let until = Instant::now().checked_add(limit);
             let clock = self.listening.streams.clock();
-            self.queue.wait(&mut self.taken, until, clock);
-        }
-        self.taken.pop_front()
+            self.queue.wait(&mut self.taken, until, clock)
+        })
     }
 
     /// Whether no more events will come: the subscription was ended by others, or
@@ -171,15 +168,13 @@ impl futures_core::Stream for Subscriber {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let this = &mut *self;
-        if this.taken.is_empty() {
-            let clock = this.listening.streams.clock();
-            if !this.queue.poll(&mut this.taken, cx.waker(), clock) {
-                return Poll::Ready(None);
+        match this.taken.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None => {
+                let clock = this.listening.streams.clock();
+                this.queue.poll(&mut this.taken, cx.waker(), clock)
             }
         }
-        this.taken
-            .pop_front()
-            .map_or(Poll::Pending, |event| Poll::Ready(Some(event)))
     }
 }
 
