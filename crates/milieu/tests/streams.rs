@@ -7,7 +7,7 @@ use std::thread;
 
 use milieu::diagnostics::Source;
 use milieu::stream::language::Language;
-use milieu::stream::{Delivery, Published, VirtualClock};
+use milieu::stream::{Delivery, Functions, Published, VirtualClock};
 use milieu::transfer::{Event, Quality, Time};
 use milieu::{Acting, Environment, Milieu, Text, layer};
 use support::Machine;
@@ -103,6 +103,8 @@ fn a_layer_ends_by_itself_so_long_after_the_last_event() {
     let seconds = |milieu: Milieu, acting: &mut dyn FnMut(&Milieu) -> Vec<Acting>| {
         let clock = VirtualClock::new(Time::from_seconds(0));
         milieu.clock(clock.clone()).unwrap();
+        let low = |functions: &mut Functions| _ = functions.condition("low", |it: &f64| *it < 15.0);
+        milieu.functions(low).unwrap();
         let acting = acting(&milieu);
         let wrong = milieu.clock(clock.clone()).unwrap_err().to_string();
         assert!(wrong.contains("before they are used"), "{wrong}");
@@ -145,6 +147,14 @@ fn a_layer_ends_by_itself_so_long_after_the_last_event() {
             "/battery | activate battery_low while=value<15 for=10s",
         ),
         (
+            Language::Pipeline,
+            "/battery | activate battery_low while=$low for=10s",
+        ),
+        (
+            Language::Toml,
+            "[[activate]]\nlayer = \"battery_low\"\nwhile = \"$low\"\nfor = \"10s\"\nfrom = \"/battery\"\n",
+        ),
+        (
             Language::Toml,
             "[[activate]]\nlayer = \"battery_low\"\nwhile = \"value < 15\"\nfor = \"10s\"\nfrom = \"/battery\"\n",
         ),
@@ -161,6 +171,95 @@ fn a_layer_ends_by_itself_so_long_after_the_last_event() {
         });
         assert_eq!(seen, expected, "{text}");
     }
+}
+
+#[test]
+fn functions_say_what_layers_and_values_become() {
+    let machine = Machine::new().user("/sw/hello/active/interval = 60\n");
+    let milieu = machine.open();
+    milieu
+        .functions(|functions| {
+            functions.condition("low", |level: &f64| *level < 15.0);
+            functions.value("room", |level: &f64| format!("r{level}"));
+            functions.value("half", |level: &f64| level / 2.0);
+        })
+        .unwrap();
+    let text = "/battery | activate battery_low while=$low\n\
+                /battery | activate room while=value>3 value=$room\n\
+                /battery | set /sw/hello/%room%/temperature $half\n";
+    let source = Source::new("functions", text);
+    let applied = milieu.apply(&source, Language::Pipeline).unwrap();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    let levels = milieu.streams().publisher::<f64>("/battery").unwrap();
+    for (level, room, interval) in [
+        (8.0, Some("r8"), 60),
+        (2.0, None, 60),
+        (40.0, Some("r40"), 10),
+    ] {
+        publish(&levels, level);
+        cx.sync();
+        let layers = cx.layers();
+        let shown = layers.iter().find(|(id, _)| &**id == "room");
+        assert_eq!(shown.map(|(_, value)| value.as_str()), room, "{level}");
+        assert_eq!((cx.interval, cx.temperature), (interval, level / 2.0));
+    }
+    // What a failed sensor says is no reason to do anything.
+    let quality = Quality {
+        failure: Some("broken wire".into()),
+        ..Quality::default()
+    };
+    let _ = levels.publish_at(milieu.streams().now(), Some(quality), 2.0);
+    cx.sync();
+    assert_eq!(cx.interval, 10);
+    let troubles: Vec<u64> = applied.acting.iter().map(|it| it.troubles().0).collect();
+    assert_eq!(troubles, [1, 1, 0]);
+    audit(&milieu);
+}
+
+#[test]
+fn functions_that_take_long_switch_layers_and_hold_up_nobody() {
+    let machine = Machine::new().user("/sw/hello/active/interval = 60\n");
+    let milieu = machine.open();
+    let (go, goes) = std::sync::mpsc::channel();
+    let goes = Mutex::new(goes);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&asked);
+    milieu
+        .functions(|functions| {
+            functions.condition_blocking("low", move |level: &f64| {
+                goes.lock().unwrap().recv().unwrap();
+                noted.lock().unwrap().push(thread::current().id());
+                *level < 15.0
+            });
+            functions.value_blocking("half", |level: &f64| level / 2.0);
+        })
+        .unwrap();
+    let _driving = milieu.driving().unwrap();
+    let text = "/battery | activate battery_low while=$low\n\
+                /battery | set /sw/hello/%room%/temperature $half\n";
+    let source = Source::new("functions", text);
+    let _applied = milieu.apply(&source, Language::Pipeline).unwrap();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    let levels = milieu.streams().publisher::<f64>("/battery").unwrap();
+    // Nobody has answered yet, and publishing goes on.
+    publish(&levels, 8.0);
+    publish(&levels, 50.0);
+    cx.sync();
+    assert_eq!(cx.interval, 10);
+    let soon = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    for interval in [60, 10] {
+        go.send(()).unwrap();
+        while cx.interval != interval {
+            assert!(cx.wait(soon), "nothing came");
+            cx.sync();
+        }
+    }
+    while cx.temperature != 25.0 {
+        assert!(cx.wait(soon), "nothing came");
+        cx.sync();
+    }
+    let asked = asked.lock().unwrap();
+    assert!(asked.iter().all(|id| *id != thread::current().id()));
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn check(delivery: Delivery, take: impl Fn(&mut Subscriber) -> Option<u64> + Syn
     assert_eq!((tally.taken, tally.waiting), (taken.len() as u64, 0));
     assert_eq!(tally.taken + tally.dropped.total(), EVENTS);
     let view = streams.view().unwrap();
+    view.audit().unwrap();
     let shown = &view.subscribers[0];
     assert_eq!((shown.offered, &shown.tally), (EVENTS, &tally));
 }

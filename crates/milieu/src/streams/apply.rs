@@ -50,11 +50,22 @@ impl Milieu {
                     duration,
                 } => {
                     let switch = Switch::new(self.coordinator(), &layer)?;
-                    let switched = stream.switches_by(switch, condition, value, duration, source);
-                    acting.push(switched?);
+                    let is_blind = condition.as_ref().is_some_and(|it| !looks_at_failure(it));
+                    let (has_condition, has_value) = (condition.is_some(), value.is_some());
+                    let asked = condition.into_iter().chain(value);
+                    let (stream, asked) = stream.answering(asked.collect())?;
+                    let mut asked = asked.into_iter();
+                    let switching = Switching {
+                        is_blind,
+                        condition: has_condition.then(|| asked.next()).flatten(),
+                        value: has_value.then(|| asked.next()).flatten(),
+                        duration,
+                    };
+                    acting.push(stream.switches_by(switch, switching, source)?);
                 }
                 Target::Value { name, value } => {
-                    let mut asked = Asked::new(source, [&value])?;
+                    let (stream, value) = stream.answering(vec![value])?;
+                    let mut asked = Asked::new(source, &value)?;
                     let answer = move |event: &Event| asked.of(event).ok()?.first().map(text);
                     acting.push(stream.assigns_to(&name, answer)?);
                 }
@@ -69,20 +80,52 @@ impl Milieu {
     }
 }
 
+/// When and how a layer is switched.
+struct Switching {
+    /// Events of failed sensors switch nothing.
+    is_blind: bool,
+    /// Nothing: every event activates the layer.
+    condition: Option<Parameter>,
+    value: Option<Parameter>,
+    /// How long it stays active.
+    duration: Option<Span>,
+}
+
+impl<'m> Stream<'m> {
+    /// A flow of the answers to some questions, and the expressions that read them.
+    ///
+    /// Functions are asked within the flow, so that those that take long are in
+    /// another thread. Where all are expressions there is nothing to do.
+    fn answering(self, asked: Vec<Parameter>) -> Result<(Stream<'m>, Vec<Parameter>), Error> {
+        let is_function = |asked: &Parameter| matches!(asked, Parameter::Function(_));
+        if !asked.iter().any(is_function) {
+            return Ok((self, asked));
+        }
+        let answer = |at| Parameter::Expression(format!("value[{at}]").into());
+        let answers = (0..asked.len()).map(answer).collect();
+        let into = ("into".into(), Parameter::List(asked));
+        let catalogue = self.milieu.streams().catalogue();
+        let transform = catalogue.get("transform").expect("it is one of Milieu's");
+        let flow = catalogue.operation(transform, vec![into], vec![self.flow]);
+        Ok((self.milieu.stream_of(flow)?, answers))
+    }
+}
+
 impl Stream<'_> {
-    /// Switches a layer: under what condition, with what value and for how long, as
-    /// far as that is said.
     fn switches_by(
         &self,
         switch: Switch,
-        condition: Option<Parameter>,
-        value: Option<Parameter>,
-        duration: Option<Span>,
+        switching: Switching,
         source: &Source,
     ) -> Result<Acting, Error> {
+        let Switching {
+            is_blind,
+            condition,
+            value,
+            duration,
+        } = switching;
         let mut asked = Asked::new(source, condition.as_ref().into_iter().chain(&value))?;
         let (has_condition, has_value) = (condition.is_some(), value.is_some());
-        let is_blind = has_condition && !asked.looks_at_failure();
         let lasting = duration.map(|span| Lasting { span, condition });
         self.switches(switch, lasting.as_ref(), move |event| {
             let quality = event.header().quality.as_ref();
@@ -97,6 +140,14 @@ impl Stream<'_> {
             Ok(holds.then_some(value))
         })
     }
+}
+
+/// Whether a condition asks what is wrong with the sensor.
+fn looks_at_failure(condition: &Parameter) -> bool {
+    let Parameter::Expression(text) = condition else {
+        return false;
+    };
+    Expression::parse(text).is_ok_and(|expression| expression.reads("event.failure"))
 }
 
 /// Expressions that are asked of each event.
@@ -118,8 +169,7 @@ impl Asked {
         };
         for parameter in parameters {
             let Parameter::Expression(text) = parameter else {
-                let found = Diagnostic::error("a Rust function stands where only expressions can")
-                    .help("use `Stream::activates` or `Stream::assigns` in Rust");
+                let found = Diagnostic::error("this is neither expression nor function");
                 return Err(shown(source, &[found]));
             };
             let expression = Expression::parse(text);
@@ -130,12 +180,6 @@ impl Asked {
                 .push(expression?.compile(&mut asked.selection));
         }
         Ok(asked)
-    }
-
-    /// Whether one asks what is wrong with the sensor.
-    fn looks_at_failure(&self) -> bool {
-        let mut compiled = self.compiled.iter();
-        compiled.any(|compiled| compiled.expression().reads("event.failure"))
     }
 
     fn of(&mut self, event: &Event) -> Result<Vec<Value>, Error> {

@@ -77,10 +77,18 @@ fn make(arguments: &Arguments<'_>) -> Result<Box<dyn Operator>, Diagnostic> {
         Some(parameter @ Parameter::Expression(_)) => {
             Into::Whole(terms.add_parameter(arguments, parameter)?)
         }
+        // No text says it: it is for flows that ask several things of an event.
+        Some(Parameter::List(parts)) => {
+            let ids = parts
+                .iter()
+                .map(|part| terms.add_parameter(arguments, part));
+            Into::List(ids.collect::<Result<_, _>>()?)
+        }
         _ => return Err(arguments.wrong("into", "is to be fields, an expression or a function")),
     };
     let chooses = match &into {
         Into::Whole(id) => terms.is_path(*id),
+        Into::List(ids) => ids.iter().all(|id| terms.is_path(*id)),
         Into::Fields(fields) => fields.iter().all(|(_, id)| terms.is_path(*id)),
     };
     Ok(Box::new(Transform {
@@ -100,6 +108,7 @@ struct Transform {
 enum Into {
     Fields(Vec<(Value, Id)>),
     Whole(Id),
+    List(Vec<Id>),
 }
 
 impl Transform {
@@ -107,6 +116,10 @@ impl Transform {
         self.terms.read(event);
         match &self.into {
             Into::Whole(id) => self.terms.value(*id, event),
+            Into::List(ids) => {
+                let parts = ids.iter().map(|id| self.terms.value(*id, event));
+                Ok(Value::List(parts.collect::<Result<_, _>>()?))
+            }
             Into::Fields(fields) => {
                 let mut map = Map::default();
                 for (name, id) in fields {
