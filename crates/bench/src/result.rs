@@ -178,6 +178,12 @@ pub struct Host {
     /// How the frequency of the processor is chosen, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// What counts a figure of single applications there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, String>,
+    /// Why a figure of single applications is not counted there, or only in part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lacks: BTreeMap<String, String>,
     /// What its clocks show beside the coordinator's; `None` for the coordinator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset: Option<Offset>,
@@ -222,7 +228,7 @@ impl Host {
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
             memory_bytes: memory.unwrap_or(0) * 1024,
             governor: Some(governor.trim().to_owned()).filter(|governor| !governor.is_empty()),
-            clock_offset: None,
+            ..Host::default()
         }
     }
 }

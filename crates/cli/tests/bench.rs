@@ -120,7 +120,9 @@ parameters.n = "integer"
     let step = &result["tests"][0]["steps"][0];
     let words = &step["runs"][1];
     assert_eq!(words["output"], "some output\nrate=1.5 lost=1\ndone\n");
-    assert!(words["resources"]["memory-bytes-max"].as_u64().unwrap() > 0);
+    // It may be smaller than what it is counted by, and too quick to be looked at.
+    let memory = words["resources"].get("memory-bytes-max");
+    assert!(memory.is_none_or(|bytes| bytes.as_u64().unwrap() > 0));
     assert!(words["resources"]["switches-voluntary"].as_u64().unwrap() > 0);
 
     let (markdown, _, code) = folder.said(&["report", "markdown", "results.json"]);

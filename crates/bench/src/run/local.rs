@@ -9,20 +9,43 @@ use tempfile::TempDir;
 use super::process::{Happened, Minder, Process};
 use super::protocol::Start;
 use super::step::{self, Place, refused};
-use super::{Executor, Failed, Order, Ordered, Run, complete};
+use super::{Executor, Failed, Measures, Order, Ordered, Run, complete};
 use crate::catalogue::{Catalogue, Entry, Manner};
+use crate::description::{Group, Server};
+use crate::result::Host;
 
 /// Runs steps as processes of this machine.
 pub struct Local {
     catalogue: Catalogue,
     minder: Minder,
+    measures: Measures,
 }
 
 impl Local {
     /// Runs what the catalogue has.
     #[must_use]
     pub fn new(catalogue: Catalogue, minder: Minder) -> Local {
-        Local { catalogue, minder }
+        Local {
+            catalogue,
+            minder,
+            measures: Measures::here(),
+        }
+    }
+
+    /// What is counted for single applications here.
+    #[must_use]
+    pub fn measures(&self) -> &Measures {
+        &self.measures
+    }
+
+    /// What this machine is.
+    #[must_use]
+    pub fn host(&self) -> Host {
+        Host {
+            counts: self.measures.by.clone(),
+            lacks: self.measures.lacks.clone(),
+            ..Host::here()
+        }
     }
 
     fn entry(&self, kind: &str) -> Result<&Entry, String> {
@@ -47,6 +70,12 @@ impl Executor for Local {
         let mut here = self.begin(happened).map_err(Failed::Refused)?;
         step::run(order, timeout, &mut here, &events)
     }
+
+    fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {
+        let servers = group.tests.iter().flat_map(|test| &test.servers);
+        let names = servers.map(Server::name);
+        Ok(names.map(|name| (name, self.host())).collect())
+    }
 }
 
 /// A step on this machine. What still runs is ended with it.
@@ -68,8 +97,12 @@ impl Here<'_> {
         let entry = self.local.entry(kind)?;
         start.parameters = complete(start.parameters, entry)?;
         let report = self.reports.path().join(index.to_string());
-        let minder = &self.local.minder;
-        let process = Process::start(minder, entry, &start, report, index, &self.happened)?;
+        let Local {
+            minder, measures, ..
+        } = self.local;
+        let groups = measures.next();
+        let happened = &self.happened;
+        let process = Process::start(minder, entry, &start, report, groups, index, happened)?;
         self.running.insert(index, process);
         Ok(())
     }

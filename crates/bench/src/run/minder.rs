@@ -8,12 +8,14 @@
 //! the command has ended, when it is told to end (SIGTERM, SIGINT, SIGHUP) or when
 //! the harness dies, it ends all that the command has started, also what has made
 //! a session of its own: orphans become the minder's children. Then it writes
-//! what all of them used, which the kernel adds up for the children of a process.
+//! what all of them used: what was counted for their control group, if they have
+//! one, and what the kernel adds up for the children of a process.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +31,9 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 use serde::{Deserialize, Serialize};
+
+use super::counters::Network;
+use super::group::Group;
 
 /// How long a command that was told to end may take before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -60,22 +65,44 @@ pub struct Resources {
     pub user_seconds: f64,
     /// In the kernel for it.
     pub system_seconds: f64,
-    /// The most memory that one of its processes had, in bytes.
-    pub memory_bytes_max: u64,
-    /// How often it waited for something.
+    /// The most memory that one of its processes had, in bytes. `None`: less than
+    /// the minder itself, and over before anybody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes_max: Option<u64>,
+    /// The most memory that all of its processes had together, in bytes: with what
+    /// the kernel holds for them, and files that it keeps in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_together_bytes_max: Option<u64>,
+    /// How often a processor went from one of its processes to something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<u64>,
+    /// How often one of those that were waited for waited for something.
     pub switches_voluntary: u64,
-    /// How often the processor was taken from it.
+    /// How often the processor was taken from one of those that were waited for.
     pub switches_involuntary: u64,
     /// Pages that had to be read from a disk.
     pub faults_major: u64,
+    /// What it sent and received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// What has counted the figures: `processor`, `largest-process`, `memory`,
+    /// `switches`, `network`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted_by: BTreeMap<String, String>,
 }
 
 /// Runs a command and writes a [`Report`]. This is all that the process does;
-/// `program` and `arguments` are the command.
+/// `program` and `arguments` are the command, and `groups` control groups, which are
+/// made for it.
 ///
 /// # Errors
 /// The report cannot be written.
-pub fn mind(program: &str, arguments: &[String], report: &Path) -> io::Result<()> {
+pub fn mind(
+    program: &str,
+    arguments: &[String],
+    report: &Path,
+    groups: &[PathBuf],
+) -> io::Result<()> {
     let harness = getppid();
     let told = signals()?;
     prctl::set_child_subreaper(true)?;
@@ -84,18 +111,26 @@ pub fn mind(program: &str, arguments: &[String], report: &Path) -> io::Result<()
     if getppid() != harness {
         return Ok(());
     }
-    let started = Instant::now();
+    let mut group = Group::make(groups);
     let mut written = Report::default();
-    match Command::new(program).args(arguments).spawn() {
+    group.enter();
+    let started = Instant::now();
+    let child = Command::new(program).args(arguments).spawn();
+    group.leave();
+    let mut memory = Memory::begin();
+    match child {
         Ok(child) => {
-            let status = wait(child, &told);
+            let status = wait(child, &told, &mut memory);
             written.status = status.and_then(|status| status.code());
             written.signal = status.and_then(|status| status.signal());
+            group.end();
             end_descendants();
         }
         Err(error) => written.refused = Some(format!("`{program}` cannot be run: {error}")),
     }
-    written.resources = used(started.elapsed());
+    written.resources = used(started.elapsed(), &memory);
+    group.read(&mut written.resources);
+    group.remove();
     // The harness sees the whole report or none.
     let text = serde_json::to_vec(&written)?;
     let half = report.with_extension("half");
@@ -117,7 +152,7 @@ fn signals() -> io::Result<Arc<AtomicBool>> {
 }
 
 /// Waits for the command; tells it to end when the minder is told so.
-fn wait(mut child: Child, told: &AtomicBool) -> Option<ExitStatus> {
+fn wait(mut child: Child, told: &AtomicBool, memory: &mut Memory) -> Option<ExitStatus> {
     let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
     let (ended, waits) = mpsc::channel();
     // It is not reaped before nobody can want to kill it any more.
@@ -127,6 +162,7 @@ fn wait(mut child: Child, told: &AtomicBool) -> Option<ExitStatus> {
     });
     let mut deadline = None;
     while let Err(RecvTimeoutError::Timeout) = waits.recv_timeout(Duration::from_millis(10)) {
+        memory.look(pid);
         match deadline {
             None if told.load(Ordering::Acquire) => {
                 deadline = Some(Instant::now() + GRACE);
@@ -177,22 +213,88 @@ fn children() -> Vec<Pid> {
     children.collect()
 }
 
+/// The most memory that a process had, where the kernel does not say it.
+///
+/// What it says of a child is at least what the minder had when it started that:
+/// for a moment it was the minder's memory. Below that, processes are looked at
+/// while they run, more rarely with time.
+struct Memory {
+    floor_bytes: u64,
+    seen_bytes: Option<u64>,
+    next: Instant,
+    pause: Duration,
+}
+
+impl Memory {
+    fn begin() -> Memory {
+        let own = getrusage(UsageWho::RUSAGE_SELF).map_or(u64::MAX, |own| bytes(own.max_rss()));
+        Memory {
+            floor_bytes: own,
+            seen_bytes: None,
+            next: Instant::now(),
+            pause: Duration::from_millis(10),
+        }
+    }
+
+    /// Looks at a process and those that it has started, if it is time to.
+    fn look(&mut self, pid: Pid) {
+        const PAUSE_MAX: Duration = Duration::from_secs(1);
+        if Instant::now() < self.next {
+            return;
+        }
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        self.next = Instant::now() + self.pause;
+        let mut processes = vec![pid.to_string()];
+        while let Some(process) = processes.pop() {
+            let path = Path::new("/proc").join(&process);
+            let status = fs::read_to_string(path.join("status")).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+            self.seen_bytes = self.seen_bytes.max(kib.map(|kib| kib * 1024));
+            for thread in fs::read_dir(path.join("task"))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let children = fs::read_to_string(thread.path().join("children"));
+                let children = children.unwrap_or_default();
+                processes.extend(children.split_whitespace().map(str::to_owned));
+            }
+        }
+    }
+}
+
+/// The kernel counts in KiB.
+fn bytes(kib: nix::libc::c_long) -> u64 {
+    u64::try_from(kib).unwrap_or(0) * 1024
+}
+
 /// What the children that have ended used.
-fn used(elapsed: Duration) -> Resources {
+fn used(elapsed: Duration, memory: &Memory) -> Resources {
+    let mut resources = Resources {
+        elapsed_seconds: elapsed.as_secs_f64(),
+        ..Resources::default()
+    };
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
-        return Resources::default();
+        return resources;
     };
     #[expect(clippy::cast_precision_loss, reason = "microseconds of a few years")]
     let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
     let count = |count: nix::libc::c_long| u64::try_from(count).unwrap_or(0);
-    Resources {
-        elapsed_seconds: elapsed.as_secs_f64(),
-        user_seconds: seconds(usage.user_time()),
-        system_seconds: seconds(usage.system_time()),
-        // The kernel counts in KiB.
-        memory_bytes_max: count(usage.max_rss()) * 1024,
-        switches_voluntary: count(usage.voluntary_context_switches()),
-        switches_involuntary: count(usage.involuntary_context_switches()),
-        faults_major: count(usage.major_page_faults()),
+    resources.user_seconds = seconds(usage.user_time());
+    resources.system_seconds = seconds(usage.system_time());
+    resources.switches_voluntary = count(usage.voluntary_context_switches());
+    resources.switches_involuntary = count(usage.involuntary_context_switches());
+    resources.faults_major = count(usage.major_page_faults());
+    let largest = Some(bytes(usage.max_rss())).filter(|bytes| *bytes > memory.floor_bytes);
+    let mut by = vec![("processor", "rusage"), ("switches", "rusage")];
+    resources.memory_bytes_max = largest.or(memory.seen_bytes);
+    match (largest, memory.seen_bytes) {
+        (Some(_), _) => by.push(("largest-process", "rusage")),
+        (None, Some(_)) => by.push(("largest-process", "looks while it ran")),
+        (None, None) => {}
     }
+    let by = by.into_iter();
+    resources.counted_by = by.map(|(it, by)| (it.into(), by.into())).collect();
+    resources
 }

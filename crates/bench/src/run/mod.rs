@@ -1,6 +1,9 @@
 //! Running tests: step by step, each with fresh processes, kept as they come.
 
+mod counters;
+mod group;
 pub mod journal;
+mod kernel;
 mod local;
 pub mod minder;
 mod process;
@@ -13,6 +16,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use counters::Network;
+pub use group::Measures;
 pub(crate) use local::Here;
 pub use local::Local;
 pub(crate) use process::Happened;

@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::group;
 use super::minder::{Report, has_ended};
 use super::protocol::{self, Measured, Message, Start};
 use crate::Value;
@@ -27,7 +28,8 @@ const START_BYTES_MAX: usize = 60 << 10;
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
 /// What runs the minder: a program and its first arguments, which are followed by
-/// the path of the report, the program and the arguments of the application.
+/// `--group` and a path for each control group, the path of the report, the program
+/// and the arguments of the application.
 #[derive(Clone, Debug)]
 pub struct Minder {
     /// The program.
@@ -59,6 +61,7 @@ pub(crate) struct Process {
 struct Running {
     pid: Pid,
     is_reaped: Mutex<bool>,
+    groups: Vec<PathBuf>,
 }
 
 impl Running {
@@ -73,8 +76,8 @@ impl Running {
         }
     }
 
-    /// Waits until it has ended. What is left of a minder that was killed itself is
-    /// its group, which is killed.
+    /// Waits until it has ended. What is left of a minder that was killed itself are
+    /// its groups, of processes and for control, which are killed.
     fn wait(&self, mut child: Child, report: &Path) -> Option<Report> {
         has_ended(self.pid);
         let text = fs::read(report).ok();
@@ -85,6 +88,9 @@ impl Running {
             .unwrap_or_else(PoisonError::into_inner);
         if report.is_none() {
             let _ = killpg(self.pid, Signal::SIGKILL);
+            for path in &self.groups {
+                group::remove(path);
+            }
         }
         let _ = child.wait();
         *is_reaped = true;
@@ -134,6 +140,7 @@ impl Process {
         entry: &Entry,
         start: &Start,
         report: PathBuf,
+        groups: Vec<PathBuf>,
         index: usize,
         happened: &Sender<(usize, Happened)>,
     ) -> Result<Process, String> {
@@ -152,7 +159,11 @@ impl Process {
             return Err("its parameters have more than 60 KiB".into());
         }
         let mut minded = Command::new(&minder.program);
-        minded.args(&minder.arguments).arg(&report).args(&command);
+        minded.args(&minder.arguments);
+        for path in &groups {
+            minded.arg("--group").arg(path);
+        }
+        minded.arg(&report).args(&command);
         for (name, value) in &entry.environment {
             minded.env(name, told(value)?);
         }
@@ -184,6 +195,7 @@ impl Process {
         let minder = Arc::new(Running {
             pid,
             is_reaped: Mutex::new(false),
+            groups,
         });
         let (waits, happened) = (Arc::clone(&minder), happened.clone());
         let has_pattern = entry.result.is_some();

@@ -138,7 +138,7 @@ impl Executor for Cluster {
                 continue;
             }
             let host = match server.host {
-                None => Host::here(),
+                None => self.local.host(),
                 Some(_) => {
                     let lost = |why| Failed::Lost(name.clone(), why);
                     let connection = self.connection(&name).map_err(lost)?;

@@ -9,7 +9,6 @@ use serde_json::{Value as Json, json};
 
 use super::wire::{BEAT, Lines, Writer};
 use super::{Clocks, Request, Said, Server, Told};
-use crate::result::Host;
 use crate::run::{Here, Place};
 
 /// Serves a coordinator until it goes; all that it has started ends then.
@@ -72,7 +71,7 @@ impl<'s> Session<'s> {
         let json =
             |value: Result<Json, serde_json::Error>| value.map_err(|error| error.to_string());
         match request {
-            Request::Host => json(serde_json::to_value(Host::here())),
+            Request::Host => json(serde_json::to_value(self.server.local.host())),
             Request::Clocks => json(serde_json::to_value(Clocks::now())),
             Request::Begin(step) => self.begin(step).map(|()| json!(null)),
             Request::Manner(kind) => json(serde_json::to_value(self.here()?.manner_of(&kind)?)),

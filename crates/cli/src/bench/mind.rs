@@ -11,6 +11,9 @@ use super::{Failure, Outcome};
 /// Run a command, leave nothing of it running, and write what it used
 #[derive(Args)]
 pub(crate) struct Mind {
+    /// A control group that is made for it
+    #[arg(long, value_name = "PATH")]
+    group: Vec<PathBuf>,
     /// Where the report goes
     report: PathBuf,
     /// The program
@@ -22,7 +25,7 @@ pub(crate) struct Mind {
 
 impl Mind {
     pub(super) fn run(&self) -> Outcome {
-        minder::mind(&self.program, &self.arguments, &self.report)
+        minder::mind(&self.program, &self.arguments, &self.report, &self.group)
             .map(|()| ExitCode::SUCCESS)
             .map_err(|error| {
                 let report = self.report.display();

@@ -2,6 +2,7 @@
 
 mod check;
 mod compare;
+mod doctor;
 mod helper;
 mod mind;
 mod report;
@@ -55,6 +56,7 @@ enum Verb {
     Report(report::Report),
     Compare(compare::Compare),
     Serve(serve::Serve),
+    Doctor(doctor::Doctor),
     Helper(helper::Helper),
     #[command(hide = true)]
     Mind(mind::Mind),
@@ -67,6 +69,7 @@ impl Bench {
             Verb::Run(run) => (run.run(), run.json),
             Verb::Report(report) => (report.run(), false),
             Verb::Compare(compare) => (compare.run(), compare.json),
+            Verb::Doctor(doctor) => (doctor.run(), false),
             Verb::Helper(helper) => (helper.run(), false),
             Verb::Serve(serve) => (serve.run(), false),
             Verb::Mind(mind) => (mind.run(), false),

@@ -8,7 +8,7 @@ use clap::Args;
 use milieu_bench::run::Local;
 use milieu_bench::server::{Key, Server};
 
-use super::{Failure, Outcome, minder, print, read};
+use super::{Failure, Outcome, doctor, minder, print, read};
 use milieu_bench::catalogue::Catalogue;
 
 /// Run applications for coordinators on other hosts
@@ -75,7 +75,9 @@ impl Serve {
         let addresses: Vec<SocketAddr> = self.listen.to_socket_addrs().map_err(wrong)?.collect();
         let listener = TcpListener::bind(&addresses[..]).map_err(wrong)?;
         let address = listener.local_addr().map_err(wrong)?;
-        let server = Server::new(Local::new(catalogue, minder()?), self.key.key()?);
+        let local = Local::new(catalogue, minder()?);
+        eprint!("{}", doctor::shown(local.measures()));
+        let server = Server::new(local, self.key.key()?);
         // Whoever starts it waits for this line.
         print(&format!("listening on {address}\n"))?;
         let served = server.serve(&listener, |line| eprintln!("{line}"));
