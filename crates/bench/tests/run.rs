@@ -252,6 +252,7 @@ fn an_interrupted_run_goes_on_where_it_was_and_gives_the_same_result() {
         std::fs::write(&path, text).unwrap();
     };
     assert_eq!(ran, 12);
+    assert_eq!(resumed.started, resumed.tests[0].steps[0].started);
     let steps = |results: &Results| -> Vec<Step> {
         results.tests[0]
             .steps

@@ -1,6 +1,7 @@
 //! Applications on this machine.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ impl Executor for Local {
     fn step(&mut self, order: &Order, timeout: Duration) -> Result<Vec<Run>, Failed> {
         let (happened, events) = mpsc::channel();
         let mut here = self.begin(happened).map_err(Failed::Refused)?;
-        step::run(order, timeout, &mut here, &events)
+        step::run(order, timeout, &mut here, &events, &AtomicBool::new(false))
     }
 
     fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {

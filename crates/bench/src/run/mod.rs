@@ -227,6 +227,24 @@ pub struct Progress<'a> {
     pub left: Option<Duration>,
 }
 
+impl Progress<'_> {
+    /// Which step it is: its test, and what its variables are.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let values: Vec<String> = self
+            .variables
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let warm_up = match self.step.is_warm_up {
+            true => " (warm-up)",
+            false => "",
+        };
+        let shown = format!("{} {}{warm_up}", self.test.name, values.join(", "));
+        shown.trim_end().to_owned()
+    }
+}
+
 /// Keeps steps as they come.
 pub trait Keeper {
     /// The step of a test that has been kept before, by a run that was
@@ -281,6 +299,7 @@ impl Runner<'_> {
             done: 0,
             steps: plans.iter().map(Plan::steps_max).sum(),
             ran: 0,
+            started: None,
             began: self.clock.elapsed(),
         };
         for (index, (test, plan)) in group.tests.iter().zip(&plans).enumerate() {
@@ -303,6 +322,9 @@ impl Runner<'_> {
                 found,
                 ..TestResults::new(test, of_test.ended)
             });
+        }
+        if let Some(started) = advance.started {
+            results.started = started;
         }
         results.ended = self.clock.now();
         Ok(results)
@@ -360,6 +382,8 @@ struct Advance {
     steps: u64,
     /// How many of them have run now, and were not kept from a run before.
     ran: u32,
+    /// When the first step began, if a run before has kept it.
+    started: Option<String>,
     began: Duration,
 }
 
@@ -382,6 +406,9 @@ impl OfTest<'_, '_> {
         } = *self.advance;
         let runner = &mut *self.runner;
         if let Some(kept) = runner.keeper.kept(self.index, &step) {
+            if done == 0 {
+                self.advance.started = Some(kept.started.clone());
+            }
             self.ended.push(kept);
             self.advance.done += 1;
             return Ok(());

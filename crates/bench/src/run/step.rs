@@ -1,6 +1,7 @@
 //! One step: which application starts when, and what becomes of each, wherever they run.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ use crate::catalogue::Manner;
 /// How long applications may take to end that were told to: longer than their
 /// minders let them.
 const END: Duration = Duration::from_secs(20);
+
+/// How often a step looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where applications run. What happens to them arrives as events.
 pub(crate) trait Place {
@@ -60,18 +64,21 @@ impl Running<'_> {
 /// Runs a step. What the place does arrives as `events`.
 ///
 /// # Errors
-/// A host is lost; what runs on others has been ended.
+/// A host is lost, or `stops` is set; what still runs has been ended.
 pub(crate) fn run(
     order: &Order,
     timeout: Duration,
     place: &mut dyn Place,
     events: &Receiver<(usize, Happened)>,
+    stops: &AtomicBool,
 ) -> Result<Vec<Run>, Failed> {
     let mut step = Step {
         order,
         deadline: Instant::now() + timeout,
         place,
         events,
+        stops,
+        is_ending: false,
         running: Vec::new(),
         told: BTreeMap::new(),
         lost: None,
@@ -81,6 +88,9 @@ pub(crate) fn run(
         step.wait_for_results();
     }
     step.end();
+    if stops.load(Ordering::Acquire) {
+        return Err(Failed::Refused("cancelled".into()));
+    }
     match step.lost {
         Some((host, why)) => Err(Failed::Lost(host, why)),
         None => Ok(step.running.into_iter().map(Running::finish).collect()),
@@ -92,6 +102,9 @@ struct Step<'a> {
     deadline: Instant,
     place: &'a mut dyn Place,
     events: &'a Receiver<(usize, Happened)>,
+    stops: &'a AtomicBool,
+    /// Whether what still runs has been told to end.
+    is_ending: bool,
     /// The applications as they are ordered; their places are what they are called.
     running: Vec<Running<'a>>,
     /// What applications said when they were ready, as `name.parameter`.
@@ -199,6 +212,7 @@ impl Step<'_> {
 
     /// Ends what still runs.
     fn end(&mut self) {
+        self.is_ending = true;
         for index in 0..self.running.len() {
             if self.running[index].runs() {
                 self.place.stop(index);
@@ -210,13 +224,18 @@ impl Step<'_> {
 
     /// Takes in what happens next; false: there is no more time.
     fn next(&mut self, deadline: Instant) -> bool {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.events.recv_timeout(left) {
-            Ok((index, happened)) => {
-                self.happens(index, happened);
-                true
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(left.min(LOOK)) {
+                Ok((index, happened)) => {
+                    self.happens(index, happened);
+                    return true;
+                }
+                Err(_) if left <= LOOK => return false,
+                // What still runs ends all the same.
+                Err(_) if self.stops.load(Ordering::Acquire) && !self.is_ending => return false,
+                Err(_) => {}
             }
-            Err(_) => false,
         }
     }
 

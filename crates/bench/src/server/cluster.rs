@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -30,7 +31,7 @@ const CLOCK_ROUNDS: u32 = 32;
 
 /// Runs steps on this machine and on the test servers of others.
 pub struct Cluster {
-    local: Local,
+    local: Arc<Local>,
     key: Key,
     /// Where the test server of a host listens.
     addresses: BTreeMap<String, (String, u16)>,
@@ -38,21 +39,31 @@ pub struct Cluster {
     /// How long a host that is lost is waited for.
     patience: Duration,
     steps: u64,
+    /// Whether the step that runs is to end.
+    stops: Arc<AtomicBool>,
 }
 
 impl Cluster {
     /// Runs what a description has here on this machine, and the rest on test
     /// servers with this key.
     #[must_use]
-    pub fn new(local: Local, key: Key) -> Cluster {
+    pub fn new(local: impl Into<Arc<Local>>, key: Key) -> Cluster {
         Cluster {
-            local,
+            local: local.into(),
             key,
             addresses: BTreeMap::new(),
             connections: BTreeMap::new(),
             patience: Duration::from_secs(30),
             steps: 0,
+            stops: Arc::default(),
         }
+    }
+
+    /// Ends the step that runs, and refuses others, while this is set.
+    #[must_use]
+    pub fn stops(mut self, stops: Arc<AtomicBool>) -> Cluster {
+        self.stops = stops;
+        self
     }
 
     /// Waits so long for a host that is lost, before a step is given up.
@@ -92,6 +103,9 @@ impl Cluster {
                         return Err(error.to_string());
                     }
                     Err(error) if Instant::now() >= deadline => return Err(error.to_string()),
+                    Err(_) if self.stops.load(Ordering::Acquire) => {
+                        return Err("cancelled".into());
+                    }
                     Err(_) => thread::sleep(Duration::from_millis(200)),
                 }
             };
@@ -120,7 +134,7 @@ impl Executor for Cluster {
             connections: &mut self.connections,
             places: BTreeMap::new(),
         };
-        step::run(order, timeout, &mut everywhere, &events)
+        step::run(order, timeout, &mut everywhere, &events, &self.stops)
     }
 
     fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {
@@ -198,13 +212,13 @@ impl Place for Everywhere<'_> {
 }
 
 /// Why a server did not do what it was asked for.
-enum Refusal {
+pub(super) enum Refusal {
     Lost(String),
     Refused(String),
 }
 
 impl Refusal {
-    fn into_text(self) -> String {
+    pub fn into_text(self) -> String {
         match self {
             Refusal::Lost(why) | Refusal::Refused(why) => why,
         }
@@ -219,7 +233,7 @@ impl Refusal {
 }
 
 /// A connection with a test server.
-struct Connection {
+pub(super) struct Connection {
     writer: Arc<Mutex<Writer>>,
     answers: Receiver<Result<Json, String>>,
     shared: Arc<Mutex<Shared>>,
@@ -239,7 +253,7 @@ struct Shared {
 }
 
 impl Connection {
-    fn new(host: &str, port: u16, key: &Key) -> io::Result<Connection> {
+    pub fn new(host: &str, port: u16, key: &Key) -> io::Result<Connection> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "its name has no address");
         for address in (host, port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, CONNECT) {
@@ -287,7 +301,7 @@ impl Connection {
         shared.started.clear();
     }
 
-    fn ask<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, Refusal> {
+    pub fn ask<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, Refusal> {
         if let Request::Start { index, .. } = &request {
             lock(&self.shared).started.push(*index);
         }

@@ -6,9 +6,15 @@
 //! only what its own catalogue has, for those who know its key; what it runs ends
 //! with the connection, whatever ends that.
 //!
+//! A server coordinates, too, if it has a folder for [`Jobs`]: a [`Client`] hands it
+//! a group, which it runs on itself and on other servers that know its key, as in
+//! the Solar paper (section 4.2).
+//!
 //! What a server can be told to do are *commands*; [`Command`] adds others.
 
+mod client;
 mod cluster;
+mod jobs;
 mod session;
 mod wire;
 
@@ -21,9 +27,12 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+pub use client::Client;
 pub use cluster::Cluster;
+pub use jobs::{Job, Jobs, State};
 pub use wire::Key;
 
+use crate::description::Group;
 use crate::run::protocol::Start;
 use crate::run::{Happened, Local};
 
@@ -61,6 +70,21 @@ enum Request {
     Stop(usize),
     /// A command that was added.
     Command { name: String, argument: Json },
+    /// Run a group when its turn comes, and keep what comes out.
+    Submit {
+        group: Box<Group>,
+        patience_seconds: f64,
+    },
+    /// Which jobs are there?
+    Jobs,
+    /// How far is a job?
+    Job(u64),
+    /// End a job.
+    Cancel(u64),
+    /// Let a job go on.
+    Resume(u64),
+    /// The result of a job, from a place on.
+    Fetch { id: u64, from: u64 },
 }
 
 /// What goes to a server.
@@ -86,9 +110,10 @@ enum Said {
 
 /// A test server.
 pub struct Server {
-    local: Local,
+    local: Arc<Local>,
     key: Key,
     commands: BTreeMap<String, Box<dyn Command>>,
+    jobs: Option<Jobs>,
 }
 
 impl Server {
@@ -96,9 +121,10 @@ impl Server {
     #[must_use]
     pub fn new(local: Local, key: Key) -> Server {
         Server {
-            local,
+            local: Arc::new(local),
             key,
             commands: BTreeMap::new(),
+            jobs: None,
         }
     }
 
@@ -106,6 +132,13 @@ impl Server {
     #[must_use]
     pub fn with(mut self, command: Box<dyn Command>) -> Server {
         self.commands.insert(command.name().to_owned(), command);
+        self
+    }
+
+    /// Lets it coordinate: jobs of clients run on it and on other servers with its key.
+    #[must_use]
+    pub fn coordinate(mut self, jobs: Jobs) -> Server {
+        self.jobs = Some(jobs);
         self
     }
 
@@ -123,6 +156,14 @@ impl Server {
         const CONNECTIONS_MAX: usize = 64;
         let (server, tell) = (Arc::new(self), Arc::new(tell));
         let count = Arc::new(());
+        if server.jobs.is_some() {
+            let (server, tell) = (Arc::clone(&server), Arc::clone(&tell));
+            thread::spawn(move || {
+                if let Some(jobs) = &server.jobs {
+                    jobs.work(&server.local, &server.key, &*tell);
+                }
+            });
+        }
         loop {
             let (stream, from) = match listener.accept() {
                 Ok(accepted) => accepted,

@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Value as Json, json};
 
 use super::wire::{BEAT, Lines, Writer};
-use super::{Clocks, Request, Said, Server, Told};
+use super::{Clocks, Jobs, Request, Said, Server, Told};
 use crate::run::{Here, Place};
 
 /// Serves a coordinator until it goes; all that it has started ends then.
@@ -87,7 +87,26 @@ impl<'s> Session<'s> {
                 Some(command) => command.run(&argument),
                 None => Err(format!("this server has no command `{name}`")),
             },
+            Request::Submit {
+                group,
+                patience_seconds,
+            } => self
+                .jobs()?
+                .submit(*group, patience_seconds)
+                .map(|id| json!(id)),
+            Request::Jobs => json(serde_json::to_value(self.jobs()?.all())),
+            Request::Job(id) => json(serde_json::to_value(self.jobs()?.job(id)?)),
+            Request::Cancel(id) => self.jobs()?.cancel(id).map(|()| json!(null)),
+            Request::Resume(id) => self.jobs()?.resume(id).map(|()| json!(null)),
+            Request::Fetch { id, from } => {
+                json(serde_json::to_value(self.jobs()?.result(id, from)?))
+            }
         }
+    }
+
+    fn jobs(&self) -> Result<&'s Jobs, String> {
+        let jobs = self.server.jobs.as_ref();
+        jobs.ok_or_else(|| "this server does not coordinate; it has no folder for jobs".into())
     }
 
     fn here(&mut self) -> Result<&mut Here<'s>, String> {

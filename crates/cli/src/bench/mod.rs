@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod doctor;
 mod helper;
+mod jobs;
 mod mind;
 mod report;
 mod run;
@@ -34,9 +35,9 @@ Exit codes, of every verb:
   0  done
   1  compare: something changed, beyond noise
   2  wrong usage, or a description or result that is wrong
-  3  run: something was not measured
-  4  run: something was measured and means nothing
-  5  run: stopped before its end; --resume goes on
+  3  run, watch, fetch: something was not measured
+  4  run, watch, fetch: something was measured and means nothing
+  5  run, watch: stopped before its end; --resume, or the verb resume, goes on
 
 Examples:
   milieu bench check throughput.toml --applications applications.toml
@@ -56,6 +57,12 @@ enum Verb {
     Report(report::Report),
     Compare(compare::Compare),
     Serve(serve::Serve),
+    Submit(jobs::Submit),
+    Jobs(jobs::Jobs),
+    Watch(jobs::Watch),
+    Fetch(jobs::Fetch),
+    Cancel(jobs::Cancel),
+    Resume(jobs::Resume),
     Doctor(doctor::Doctor),
     Helper(helper::Helper),
     #[command(hide = true)]
@@ -72,6 +79,12 @@ impl Bench {
             Verb::Doctor(doctor) => (doctor.run(), false),
             Verb::Helper(helper) => (helper.run(), false),
             Verb::Serve(serve) => (serve.run(), false),
+            Verb::Submit(submit) => (submit.run(), false),
+            Verb::Jobs(jobs) => (jobs.run(), jobs.json),
+            Verb::Watch(watch) => (watch.run(), watch.json),
+            Verb::Fetch(fetch) => (fetch.run(), false),
+            Verb::Cancel(cancel) => (cancel.run(), false),
+            Verb::Resume(resume) => (resume.run(), false),
             Verb::Mind(mind) => (mind.run(), false),
         };
         match result {

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -47,6 +48,9 @@ pub(crate) struct Run {
     /// How many seconds to wait for a host that is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     patience: f64,
+    /// Go on without this terminal; what it says goes to a file beside the result, .log
+    #[arg(long)]
+    detach: bool,
     /// Say nothing while it runs
     #[arg(short, long)]
     quiet: bool,
@@ -59,17 +63,16 @@ impl Run {
     pub(super) fn run(&self) -> Outcome {
         let catalogue = self.applications.catalogue()?;
         let mut group = describe(&self.file, &catalogue, self.json)?;
-        self.choose(&mut group)?;
-        let form = self.output.extension().and_then(|ending| ending.to_str());
-        if !matches!(form, Some("json" | "xml")) {
-            let message = format!("{} is no name of a result", self.output.display());
-            return Err(Failure::new(message, "let it end with .json or .xml"));
-        }
+        choose(&mut group, self.test.as_deref())?;
+        let form = form(&self.output)?;
         let kept = self.output.with_extension("steps");
         if kept.exists() && !self.resume && !self.restart {
             let message = format!("{} has steps of a run that was interrupted", kept.display());
             let help = "give --resume to go on, or --restart to begin anew";
             return Err(Failure::new(message, help));
+        }
+        if self.detach {
+            return self.detached();
         }
         if self.restart {
             // Opening it says what is wrong.
@@ -104,14 +107,37 @@ impl Run {
                 return Ok(ExitCode::from(5));
             }
         };
-        let text = match form {
-            Some("xml") => results.to_xml(),
-            _ => results.to_json(),
-        };
-        put(&text, Some(&self.output))?;
+        put(&text(&results, form), Some(&self.output))?;
         // The result has them all.
         let _ = fs::remove_file(&kept);
         Ok(self.end(&results))
+    }
+
+    /// Runs the same again, in the background.
+    fn detached(&self) -> Outcome {
+        let log = self.output.with_extension("log");
+        let wrong = |error: std::io::Error| {
+            let message = format!("it cannot go on alone: {error}");
+            Failure::new(message, "is the folder there, and may you write to it?")
+        };
+        let file = fs::File::create(&log).map_err(wrong)?;
+        let words = std::env::args_os()
+            .skip(1)
+            .filter(|word| word != "--detach");
+        let mut command = Command::new(std::env::current_exe().map_err(wrong)?);
+        command
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().map_err(wrong)?)
+            .stderr(file)
+            // What a terminal sends goes to the group that it runs.
+            .process_group(0);
+        let pid = command.spawn().map_err(wrong)?.id();
+        if !self.quiet {
+            let log = log.display();
+            eprintln!("process {pid} runs it, and says in {log} how far it is; SIGTERM stops it");
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Hosts of others need a key, which a test on this machine has no use for.
@@ -125,31 +151,12 @@ impl Run {
         Ok(Box::new(cluster.patience(patience)))
     }
 
-    fn choose(&self, group: &mut Group) -> Outcome<()> {
-        let Some(name) = &self.test else {
-            return Ok(());
-        };
-        let names: Vec<String> = group.tests.iter().map(|test| test.name.clone()).collect();
-        group.tests.retain(|test| test.name == *name);
-        match group.tests.is_empty() {
-            false => Ok(()),
-            true => Err(Failure::new(
-                format!("there is no test `{name}`"),
-                format!("there are {}", names.join(", ")),
-            )),
-        }
-    }
-
     fn end(&self, results: &Results) -> ExitCode {
         let found = results.tests.iter().flat_map(|test| &test.found);
         for found in found.filter(|_| !self.quiet) {
             eprintln!("found: {}", shown(&found.to_string()));
         }
-        let code = match results.outcome() {
-            Ended::Measured => 0,
-            Ended::Failed | Ended::Lost => 3,
-            Ended::Invalid => 4,
-        };
+        let code = code(results.outcome());
         if !self.quiet {
             let said = match code {
                 0 => "all measured",
@@ -159,6 +166,57 @@ impl Run {
             eprintln!("{said}: {}", self.output.display());
         }
         ExitCode::from(code)
+    }
+}
+
+/// Leaves only the test of this name, if one is chosen.
+pub(super) fn choose(group: &mut Group, test: Option<&str>) -> Outcome<()> {
+    let Some(name) = test else {
+        return Ok(());
+    };
+    let names: Vec<String> = group.tests.iter().map(|test| test.name.clone()).collect();
+    group.tests.retain(|test| test.name == *name);
+    match group.tests.is_empty() {
+        false => Ok(()),
+        true => Err(Failure::new(
+            format!("there is no test `{name}`"),
+            format!("there are {}", names.join(", ")),
+        )),
+    }
+}
+
+/// How a result is written.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    Json,
+    Xml,
+}
+
+/// How the result of this name is written.
+pub(super) fn form(output: &Path) -> Outcome<Form> {
+    match output.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(Form::Json),
+        Some("xml") => Ok(Form::Xml),
+        _ => {
+            let message = format!("{} is no name of a result", output.display());
+            Err(Failure::new(message, "let it end with .json or .xml"))
+        }
+    }
+}
+
+pub(super) fn text(results: &Results, form: Form) -> String {
+    match form {
+        Form::Json => results.to_json(),
+        Form::Xml => results.to_xml(),
+    }
+}
+
+/// The exit code of a run that has ended so.
+pub(super) fn code(outcome: Ended) -> u8 {
+    match outcome {
+        Ended::Measured => 0,
+        Ended::Failed | Ended::Lost => 3,
+        Ended::Invalid => 4,
     }
 }
 
@@ -177,22 +235,11 @@ impl Observer for Teller {
         let left = progress
             .left
             .map_or(String::new(), |left| format!(", {} left", span(left)));
-        let values: Vec<String> = progress
-            .variables
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        let warm_up = if progress.step.is_warm_up {
-            " (warm-up)"
-        } else {
-            ""
-        };
         let line = format!(
-            "step {} of {}{left}: {} {}{warm_up}",
+            "step {} of {}{left}: {}",
             progress.done + 1,
             progress.steps,
-            progress.test.name,
-            values.join(", ")
+            progress.shown()
         );
         let mut err = std::io::stderr().lock();
         // One line on a terminal, which is written anew; nobody is left to be told
@@ -238,12 +285,12 @@ impl Observer for Teller {
 }
 
 /// A text without what steers terminals.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let replaced = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(replaced).collect()
 }
 
-fn span(time: Duration) -> String {
+pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..=90 => format!("{seconds} s"),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use milieu_bench::run::Local;
-use milieu_bench::server::{Key, Server};
+use milieu_bench::server::{Jobs, Key, Server};
 
 use super::{Failure, Outcome, doctor, minder, print, read};
 use milieu_bench::catalogue::Catalogue;
@@ -25,6 +25,10 @@ pub(crate) struct Serve {
     listen: String,
     #[command(flatten)]
     key: KeyFile,
+    /// Where jobs are kept that clients hand over; for its owner alone
+    /// [default: milieu/bench in the folder of states]
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
 }
 
 /// What servers and coordinators know.
@@ -40,7 +44,7 @@ impl KeyFile {
     pub(super) fn key(&self) -> Outcome<Key> {
         let path = match &self.key {
             Some(path) => path.clone(),
-            None => usual().ok_or_else(|| {
+            None => usual("XDG_CONFIG_HOME", ".config", "milieu/bench.key").ok_or_else(|| {
                 Failure::new("there is no folder for a key", "give --key, or set HOME")
             })?,
         };
@@ -54,17 +58,27 @@ impl KeyFile {
     }
 }
 
-fn usual() -> Option<PathBuf> {
+/// A path in the folder that a variable names, or in this folder of the home.
+fn usual(variable: &str, folder: &str, path: &str) -> Option<PathBuf> {
     let of = |name| {
         std::env::var_os(name)
             .filter(|path| !path.is_empty())
             .map(PathBuf::from)
     };
-    let folder = of("XDG_CONFIG_HOME").or_else(|| Some(of("HOME")?.join(".config")))?;
-    Some(folder.join("milieu/bench.key"))
+    let folder = of(variable).or_else(|| Some(of("HOME")?.join(folder)))?;
+    Some(folder.join(path))
 }
 
 impl Serve {
+    fn jobs(&self) -> Result<Jobs, String> {
+        let folder = match &self.state {
+            Some(folder) => folder.clone(),
+            None => usual("XDG_STATE_HOME", ".local/state", "milieu/bench")
+                .ok_or("there is no folder for jobs; give --state, or set HOME")?,
+        };
+        Jobs::open(&folder).map_err(|error| format!("jobs cannot be kept: {error}"))
+    }
+
     pub(super) fn run(&self) -> Outcome {
         let source = read(&self.applications, "catalogue")?;
         let catalogue = Catalogue::parse(&source).map_err(|found| Failure::Wrong(source, found))?;
@@ -77,7 +91,15 @@ impl Serve {
         let address = listener.local_addr().map_err(wrong)?;
         let local = Local::new(catalogue, minder()?);
         eprint!("{}", doctor::shown(local.measures()));
-        let server = Server::new(local, self.key.key()?);
+        let mut server = Server::new(local, self.key.key()?);
+        match self.jobs() {
+            Ok(jobs) => server = server.coordinate(jobs),
+            // Whoever named a folder wants it to be used.
+            Err(why) if self.state.is_some() => {
+                return Err(Failure::new(why, "name a folder that is yours alone"));
+            }
+            Err(why) => eprintln!("it does not coordinate: {why}"),
+        }
         // Whoever starts it waits for this line.
         print(&format!("listening on {address}\n"))?;
         let served = server.serve(&listener, |line| eprintln!("{line}"));
