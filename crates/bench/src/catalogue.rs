@@ -28,6 +28,17 @@
 //!   later waits for it. Named groups are parameters of what comes later:
 //!   `{star.port}`.
 //! - `environment`, `folder`: of the process.
+//! - `when`: it is a command of the host, which a description calls like an
+//!   application: `before-test`, `before-step`, `after-step`, `after-test`, or
+//!   `request`, for whoever asks the server. It has no result, and has to succeed.
+//!
+//! `properties` is no kind: it has commands that say what the host is, and what they
+//! say stands in each result.
+//!
+//! ```toml
+//! [properties]
+//! compiler = ["cc", "--version"]
+//! ```
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,13 +47,18 @@ use milieu_diagnostics::{Diagnostic, Source};
 use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
+use toml::de::{DeTable, Deserializer as TomlDeserializer, ValueDeserializer};
 
 use crate::{Kind, Value};
+
+/// The table that is no kind.
+const PROPERTIES: &str = "properties";
 
 /// The kinds of applications that a machine runs.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     entries: BTreeMap<String, Entry>,
+    properties: BTreeMap<String, Vec<String>>,
 }
 
 /// A kind of application, and how it is run.
@@ -70,6 +86,26 @@ pub struct Entry {
     /// Where it runs.
     #[serde(default)]
     pub folder: Option<PathBuf>,
+    /// When it runs, if it is a command of the host and no application.
+    #[serde(default)]
+    pub when: Option<When>,
+}
+
+/// When a command of a host runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// Once, before the first step of a test; again before it goes on after an
+    /// interruption.
+    BeforeTest,
+    /// Before anything else of each step.
+    BeforeStep,
+    /// After everything else of each step, also of one that failed.
+    AfterStep,
+    /// Once, after the last step of a test, or before it is interrupted.
+    AfterTest,
+    /// When somebody asks the server for it.
+    Request,
 }
 
 /// A parameter that a kind of application takes.
@@ -134,16 +170,24 @@ impl Catalogue {
     /// # Errors
     /// All mistakes, each with its place.
     pub fn parse(source: &Source) -> Result<Catalogue, Vec<Diagnostic>> {
-        let entries: BTreeMap<Spanned<String>, Spanned<Entry>> = toml::from_str(&source.text)
-            .map_err(|error: toml::de::Error| {
-                let span = error.span().unwrap_or(0..0);
-                vec![
-                    Diagnostic::error("this is no catalogue of applications")
-                        .code("syntax")
-                        .label(span.into(), error.message()),
-                ]
-            })?;
+        let (entries, properties) = read(&source.text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            vec![
+                Diagnostic::error("this is no catalogue of applications")
+                    .code("syntax")
+                    .label(span.into(), error.message()),
+            ]
+        })?;
         let mut found = Vec::new();
+        for (name, command) in &properties {
+            if command.get_ref().is_empty() {
+                let wrong = Diagnostic::error(format!("the property `{name}` has no command"))
+                    .code("catalogue")
+                    .label(command.span().into(), "nothing can be run")
+                    .help("write `NAME = [\"program\", \"argument\"]`");
+                found.push(wrong);
+            }
+        }
         for (name, entry) in &entries {
             let wrong = |message: String, label: &str, help: &str| {
                 Diagnostic::error(message)
@@ -164,6 +208,17 @@ impl Catalogue {
                     format!("`{}` is a service and has a result", name.get_ref()),
                     "services are stopped when all others have ended",
                     "leave out `service` or `result`",
+                ));
+            }
+            let measures = known.service || known.result.is_some() || known.ready.is_some();
+            if known.when.is_some() && measures {
+                found.push(wrong(
+                    format!(
+                        "`{}` is a command of the host and an application",
+                        name.get_ref()
+                    ),
+                    "commands run to their end, and measure nothing",
+                    "leave out `when`, or `service`, `result` and `ready`",
                 ));
             }
             let texts = known.command.iter().chain(known.environment.values());
@@ -188,6 +243,10 @@ impl Catalogue {
                     .into_iter()
                     .map(|(name, entry)| (name.into_inner(), entry.into_inner()))
                     .collect(),
+                properties: properties
+                    .into_iter()
+                    .map(|(name, command)| (name, command.into_inner()))
+                    .collect(),
             }),
             false => Err(found),
         }
@@ -196,6 +255,12 @@ impl Catalogue {
     /// Adds a kind, or replaces it.
     pub fn insert(&mut self, name: impl Into<String>, entry: Entry) {
         self.entries.insert(name.into(), entry);
+    }
+
+    /// The commands that say what this machine is, by the name of the property.
+    #[must_use]
+    pub fn properties(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.properties
     }
 
     /// How applications of a kind are run.
@@ -222,6 +287,7 @@ impl Entry {
         Manner {
             is_service: self.service,
             waits: !matches!(self.ready, None | Some(Ready::Says(false))),
+            when: self.when,
         }
     }
 }
@@ -233,6 +299,22 @@ pub(crate) struct Manner {
     pub is_service: bool,
     /// It tells when it is ready.
     pub waits: bool,
+    /// It is a command of its host.
+    #[serde(default)]
+    pub when: Option<When>,
+}
+
+type Entries = BTreeMap<Spanned<String>, Spanned<Entry>>;
+type Properties = BTreeMap<String, Spanned<Vec<String>>>;
+
+fn read(text: &str) -> Result<(Entries, Properties), toml::de::Error> {
+    let mut root = DeTable::parse(text)?;
+    let properties = match root.get_mut().remove_entry(PROPERTIES) {
+        Some((_, table)) => Properties::deserialize(ValueDeserializer::from(table))?,
+        None => Properties::default(),
+    };
+    let entries = Entries::deserialize(TomlDeserializer::from(root))?;
+    Ok((entries, properties))
 }
 
 /// The names in `{…}` of a text.
@@ -384,6 +466,14 @@ mod tests {
                 "[t]\ncommand = [\"t\"]\nservice = true\nresult = \"(.)\"\n",
                 "`t` is a service and has a result",
             ),
+            (
+                "[t]\ncommand = [\"t\"]\nwhen = \"before-step\"\nresult = \"(.)\"\n",
+                "`t` is a command of the host and an application",
+            ),
+            (
+                "[properties]\ncompiler = []\n",
+                "the property `compiler` has no command",
+            ),
         ] {
             let found = parse(text).unwrap_err();
             assert_eq!(found[0].message, message);
@@ -392,6 +482,8 @@ mod tests {
         for text in [
             "[t]\ncommand = [\"t\"]\nresult = \"(\"\n",
             "[t]\ncomand = [\"t\"]\n",
+            "[t]\ncommand = [\"t\"]\nwhen = \"later\"\n",
+            "[properties]\ncompiler = \"cc --version\"\n",
             "[t]\ncommand = [\"t\"]\nparameters.x = \"lnog\"\n",
             "[t]\ncommand = [\"t\"]\nparameters.x = { kind = \"integer\", default = 1.5 }\n",
         ] {

@@ -154,8 +154,7 @@ mod tests {
         let test = TestResults {
             name: Test::default().name,
             points: points.collect(),
-            found: Vec::new(),
-            steps: Vec::new(),
+            ..TestResults::default()
         };
         Results {
             tests: vec![test],

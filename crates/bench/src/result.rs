@@ -45,6 +45,9 @@ pub struct TestResults {
     pub found: Vec<Found>,
     /// Every step, in the order in which they ran.
     pub steps: Vec<StepResult>,
+    /// Commands of hosts before and after the test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<Run>,
 }
 
 /// The last value of a searched variable for which its condition holds.
@@ -178,10 +181,17 @@ pub struct Host {
     /// How the frequency of the processor is chosen, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// The version of the harness there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub milieu: String,
+    /// What the commands of its catalogue say about it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, String>,
     /// What counts a figure of single applications there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counts: BTreeMap<String, String>,
-    /// Why a figure of single applications is not counted there, or only in part.
+    /// Why a figure of single applications is not counted there, or only in part, and
+    /// why a property could not be read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lacks: BTreeMap<String, String>,
     /// What its clocks show beside the coordinator's; `None` for the coordinator.
@@ -227,9 +237,25 @@ impl Host {
             processor: after(&read("/proc/cpuinfo"), "model name"),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
             memory_bytes: memory.unwrap_or(0) * 1024,
+            milieu: env!("CARGO_PKG_VERSION").into(),
             governor: Some(governor.trim().to_owned()).filter(|governor| !governor.is_empty()),
             ..Host::default()
         }
+    }
+}
+
+impl Host {
+    /// What else is known of it, as `; name value`.
+    #[must_use]
+    pub fn more(&self) -> String {
+        let mut more = String::new();
+        let governor = self.governor.iter().map(|it| ("governor", &**it));
+        let version = Some(("milieu", &*self.milieu)).filter(|(_, it)| !it.is_empty());
+        let properties = self.properties.iter().map(|(name, it)| (&**name, &**it));
+        for (name, value) in governor.chain(version).chain(properties) {
+            more.push_str(&format!("; {name} {value}"));
+        }
+        more
     }
 }
 
@@ -332,6 +358,7 @@ impl TestResults {
             points,
             found: Vec::new(),
             steps,
+            commands: Vec::new(),
         }
     }
 
@@ -518,8 +545,7 @@ mod xml {
             Ok(TestResults {
                 name: test.name.clone(),
                 points,
-                found: Vec::new(),
-                steps: Vec::new(),
+                ..TestResults::default()
             })
         });
         let tests = tests.collect::<Result<_, String>>()?;

@@ -68,13 +68,14 @@ impl Report for Page {
         for (name, host) in &results.hosts {
             let _ = writeln!(
                 out,
-                "<li>{}: {}, {} cores, {} bytes of memory, {}, Linux {}</li>",
+                "<li>{}: {}, {} cores, {} bytes of memory, {}, Linux {}{}</li>",
                 escaped(name),
                 escaped(&host.processor),
                 host.cores,
                 host.memory_bytes,
                 escaped(&host.system),
-                escaped(&host.kernel)
+                escaped(&host.kernel),
+                escaped(&host.more())
             );
         }
         let _ = writeln!(

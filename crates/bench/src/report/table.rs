@@ -257,12 +257,13 @@ fn hosts(results: &Results, out: &mut String) {
         let memory = host.memory_bytes as f64 / f64::from(1 << 30);
         let _ = writeln!(
             out,
-            "- {}: {}, {} cores, {memory:.1} GiB, {}, Linux {}{}",
+            "- {}: {}, {} cores, {memory:.1} GiB, {}, Linux {}{}{}",
             cell(name),
             cell(&host.processor),
             host.cores,
             cell(&host.system),
             cell(&host.kernel),
+            cell(&host.more()),
             host.clock_offset.as_ref().map(clocks).unwrap_or_default()
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -11,9 +11,15 @@ use super::process::{Happened, Minder, Process};
 use super::protocol::Start;
 use super::step::{self, Place, refused};
 use super::{Executor, Failed, Measures, Order, Ordered, Run, complete};
-use crate::catalogue::{Catalogue, Entry, Manner};
+use crate::Value;
+use crate::catalogue::{Catalogue, Entry, Manner, When};
 use crate::description::{Group, Server};
 use crate::result::Host;
+
+/// How long a command may take that is asked for.
+const REQUEST: Duration = Duration::from_secs(10);
+/// How much of a property is kept.
+const PROPERTY_CHARS_MAX: usize = 200;
 
 /// Runs steps as processes of this machine.
 pub struct Local {
@@ -42,11 +48,97 @@ impl Local {
     /// What this machine is.
     #[must_use]
     pub fn host(&self) -> Host {
-        Host {
+        let mut host = Host {
             counts: self.measures.by.clone(),
             lacks: self.measures.lacks.clone(),
             ..Host::here()
+        };
+        let properties = self.catalogue.properties().iter();
+        let entries = properties.map(|(name, command)| {
+            let entry = Entry {
+                command: command.clone(),
+                ..Entry::default()
+            };
+            (&**name, entry, BTreeMap::new())
+        });
+        for (name, said) in self.all(&entries.collect::<Vec<_>>()) {
+            match said {
+                // The first line that a program says of itself is the one to know.
+                Ok(said) => {
+                    let line = said.lines().map(str::trim).find(|line| !line.is_empty());
+                    let line = line.unwrap_or_default().chars().take(PROPERTY_CHARS_MAX);
+                    host.properties.insert(name, line.collect());
+                }
+                Err(why) => _ = host.lacks.insert(name, why),
+            }
         }
+        host
+    }
+
+    /// Runs a command that is there for whoever asks; what it wrote.
+    pub(crate) fn request(
+        &self,
+        name: &str,
+        parameters: BTreeMap<String, Value>,
+    ) -> Option<Result<String, String>> {
+        let entry = self.catalogue.get(name);
+        let entry = entry.filter(|entry| entry.when == Some(When::Request))?;
+        match complete(parameters, entry) {
+            Ok(parameters) => self.all(&[(name, entry.clone(), parameters)]).remove(name),
+            Err(why) => Some(Err(why)),
+        }
+    }
+
+    /// Runs commands at once, for a short time; what each of them wrote, by name.
+    fn all(
+        &self,
+        commands: &[(&str, Entry, BTreeMap<String, Value>)],
+    ) -> BTreeMap<String, Result<String, String>> {
+        let (happened, events) = mpsc::channel();
+        let Ok(reports) = tempfile::tempdir() else {
+            return BTreeMap::new();
+        };
+        let mut said = BTreeMap::new();
+        let mut running = BTreeMap::new();
+        for (index, (name, entry, parameters)) in commands.iter().enumerate() {
+            let start = Start {
+                parameters: parameters.clone(),
+                application: (*name).to_owned(),
+                step: 0,
+                round: 0,
+            };
+            let report = reports.path().join(index.to_string());
+            let groups = self.measures.next();
+            match Process::start(
+                &self.minder,
+                entry,
+                &start,
+                report,
+                groups,
+                index,
+                &happened,
+            ) {
+                Ok(process) => _ = running.insert(index, (*name, process)),
+                Err(why) => _ = said.insert((*name).to_owned(), Err(why)),
+            }
+        }
+        let deadline = Instant::now() + REQUEST;
+        while !running.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok((index, happened)) = events.recv_timeout(left) else {
+                break;
+            };
+            if let Happened::Ended(ended) = happened {
+                if let Some((name, _)) = running.remove(&index) {
+                    said.insert(name.to_owned(), ended.said());
+                }
+            }
+        }
+        for (name, _) in running.into_values() {
+            let why = format!("it takes more than {} s", REQUEST.as_secs());
+            said.insert(name.to_owned(), Err(why));
+        }
+        said
     }
 
     fn entry(&self, kind: &str) -> Result<&Entry, String> {
@@ -70,6 +162,10 @@ impl Executor for Local {
         let (happened, events) = mpsc::channel();
         let mut here = self.begin(happened).map_err(Failed::Refused)?;
         step::run(order, timeout, &mut here, &events, &AtomicBool::new(false))
+    }
+
+    fn around(&mut self, order: &Order, timeout: Duration) -> Result<Vec<Run>, Failed> {
+        self.step(order, timeout)
     }
 
     fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {

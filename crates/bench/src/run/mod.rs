@@ -25,7 +25,7 @@ pub use process::Minder;
 pub(crate) use step::{Place, refused};
 
 use crate::Value;
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, When};
 use crate::description::{Group, LostHost, Test};
 use crate::plan::{Plan, Step};
 use crate::result::{Host, Outcome, Results, StepResult, TestResults};
@@ -46,6 +46,14 @@ pub trait Executor {
     /// # Errors
     /// The step did not run as a whole.
     fn step(&mut self, order: &Order, timeout: Duration) -> Result<Vec<Run>, Failed>;
+
+    /// Runs the commands of hosts before or after a test (`order.when`).
+    ///
+    /// # Errors
+    /// They did not run as a whole.
+    fn around(&mut self, _: &Order, _: Duration) -> Result<Vec<Run>, Failed> {
+        Ok(Vec::new())
+    }
 
     /// What the hosts of a group are, by name.
     ///
@@ -70,8 +78,10 @@ pub enum Failed {
 /// What is to run in a step.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The step.
+    /// The step; around a test, the one before or after which it is.
     pub step: Step,
+    /// Whether only commands before or after the test run; `None` is the step.
+    pub when: Option<When>,
     /// Its applications, in the order in which they are started.
     pub applications: Vec<Ordered>,
 }
@@ -109,7 +119,11 @@ impl Order {
                 });
             }
         }
-        Order { step, applications }
+        Order {
+            step,
+            when: None,
+            applications,
+        }
     }
 }
 
@@ -310,16 +324,23 @@ impl Runner<'_> {
                 test,
                 plan,
                 ended: Vec::new(),
+                commands: Vec::new(),
+                has_begun: None,
             };
             let found = match plan.searched() {
                 None => {
-                    plan.steps().try_for_each(|step| of_test.perform(step))?;
-                    Vec::new()
+                    let all = plan.steps().try_for_each(|step| of_test.perform(step));
+                    all.map(|()| Vec::new())
                 }
-                Some(_) => search::search(&mut of_test)?,
+                Some(_) => search::search(&mut of_test),
             };
+            // What was done before the test is undone, also if it ends here.
+            let after = of_test.after();
+            let found = found?;
+            after?;
             results.tests.push(TestResults {
                 found,
+                commands: of_test.commands,
                 ..TestResults::new(test, of_test.ended)
             });
         }
@@ -328,6 +349,41 @@ impl Runner<'_> {
         }
         results.ended = self.clock.now();
         Ok(results)
+    }
+
+    /// Runs the commands of hosts before or after a test, which have to succeed.
+    fn around(&mut self, test: &Test, step: Step, when: When) -> Result<Vec<Run>, String> {
+        let order = Order {
+            when: Some(when),
+            // Variables are those of steps.
+            ..Order::new(test, step, &BTreeMap::new())
+        };
+        let timeout = Duration::from_secs_f64(test.schedule.timeout_seconds);
+        let mut tries = 0;
+        let runs = loop {
+            match (self.executor.around(&order, timeout), test.schedule.lost_host) {
+                (Ok(runs), _) => break runs,
+                (Err(Failed::Lost(..)), LostHost::Retry) if tries < RETRIES_MAX => tries += 1,
+                // Its steps are left out, too.
+                (Err(Failed::Lost(..)), LostHost::Skip) => break Vec::new(),
+                (Err(failed), _) => return Err(failed.to_string()),
+            }
+        };
+        match runs.iter().find(|run| run.error.is_some()) {
+            Some(Run {
+                application,
+                error,
+                output,
+                ..
+            }) => {
+                let error = error.as_deref().unwrap_or_default();
+                let test = &test.name;
+                Err(format!(
+                    "`{application}` around the test `{test}`: {error}\n{output}"
+                ))
+            }
+            None => Ok(runs),
+        }
     }
 
     fn step(
@@ -396,9 +452,22 @@ struct OfTest<'a, 'r> {
     test: &'a Test,
     plan: &'a Plan,
     ended: Vec<StepResult>,
+    /// What commands before and after it did.
+    commands: Vec<Run>,
+    /// The first step that ran now.
+    has_begun: Option<Step>,
 }
 
 impl OfTest<'_, '_> {
+    /// Runs the commands after the test, if any step ran.
+    fn after(&mut self) -> Result<(), String> {
+        if let Some(step) = self.has_begun.take() {
+            let runs = self.runner.around(self.test, step, When::AfterTest)?;
+            self.commands.extend(runs);
+        }
+        Ok(())
+    }
+
     /// Runs a step, unless it was kept from a run before.
     fn perform(&mut self, step: Step) -> Result<(), String> {
         let Advance {
@@ -427,6 +496,11 @@ impl OfTest<'_, '_> {
             steps,
             left: (ran > 0).then(|| (spent / ran).saturating_mul(rest)),
         };
+        if self.has_begun.is_none() {
+            self.has_begun = Some(step.clone());
+            let runs = runner.around(self.test, step.clone(), When::BeforeTest)?;
+            self.commands.extend(runs);
+        }
         runner.observer.begins(&progress);
         let result = runner.step(self.test, &step, &variables)?;
         runner.keeper.keep(self.index, &result)?;

@@ -133,6 +133,19 @@ pub(crate) struct Ended {
     pub measured: Option<Result<BTreeMap<String, Measured>, String>>,
 }
 
+impl Ended {
+    /// What it wrote, if it succeeded.
+    pub fn said(self) -> Result<String, String> {
+        let report = self.report.ok_or("it was ended from outside")?;
+        match (report.refused, report.status, report.signal) {
+            (Some(why), _, _) => Err(why),
+            (None, Some(0), _) => Ok(self.output),
+            (None, Some(status), _) => Err(format!("it ended with {status}: {}", self.output)),
+            (None, None, _) => Err("it was ended by a signal".into()),
+        }
+    }
+}
+
 impl Process {
     /// Starts an application. What happens to it goes to `happened`, with `index`.
     pub fn start(

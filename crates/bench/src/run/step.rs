@@ -10,7 +10,7 @@ use super::process::{Ended, Happened};
 use super::protocol::{Measured, Message, Start};
 use super::{Failed, Order, Ordered, Run};
 use crate::Value;
-use crate::catalogue::Manner;
+use crate::catalogue::{Manner, When};
 
 /// How long applications may take to end that were told to: longer than their
 /// minders let them.
@@ -55,6 +55,25 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// Whether it is for the step, or for before or after the test.
+    fn takes_part(&self, when: Option<When>) -> bool {
+        match self.manner.when {
+            Some(of @ (When::BeforeTest | When::AfterTest)) => when == Some(of),
+            _ => when.is_none(),
+        }
+    }
+
+    /// Whether it is to measure something.
+    fn measures(&self) -> bool {
+        !self.manner.is_service && self.manner.when.is_none()
+    }
+
+    /// Whether it has ended well.
+    fn has_succeeded(&self) -> bool {
+        let report = self.ended.as_ref().and_then(|ended| ended.report.as_ref());
+        self.error.is_none() && report.is_some_and(|report| report.status == Some(0))
+    }
+
     /// Whether it runs now.
     fn runs(&self) -> bool {
         self.has_started && self.ended.is_none()
@@ -78,14 +97,25 @@ pub(crate) fn run(
         place,
         events,
         stops,
-        is_ending: false,
+        is_ending: order.when == Some(When::AfterTest),
         running: Vec::new(),
         told: BTreeMap::new(),
         lost: None,
     };
     if step.takes_part() {
-        step.start_all();
-        step.wait_for_results();
+        match order.when {
+            Some(when) => _ = step.commands(when),
+            None => {
+                if step.commands(When::BeforeStep) {
+                    step.start_all();
+                    step.wait_for_results();
+                }
+                step.end();
+                // What it was ended for is nothing to them.
+                step.deadline = step.deadline.max(Instant::now() + END);
+                step.commands(When::AfterStep);
+            }
+        }
     }
     step.end();
     if stops.load(Ordering::Acquire) {
@@ -93,7 +123,13 @@ pub(crate) fn run(
     }
     match step.lost {
         Some((host, why)) => Err(Failed::Lost(host, why)),
-        None => Ok(step.running.into_iter().map(Running::finish).collect()),
+        None => {
+            let took_part = step
+                .running
+                .into_iter()
+                .filter(|it| it.takes_part(order.when));
+            Ok(took_part.map(Running::finish).collect())
+        }
     }
 }
 
@@ -132,35 +168,65 @@ impl Step<'_> {
             if let Err(happened) = manner {
                 self.happens(index, happened);
                 can = false;
+            } else if self.running[index].manner.when == Some(When::Request) {
+                self.happens(
+                    index,
+                    refused("it runs for whoever asks the server, in no test"),
+                );
+                can = false;
             }
         }
         can
+    }
+
+    /// Runs the commands of hosts that are for now, one after the other, each to its
+    /// end; false: one failed.
+    fn commands(&mut self, when: When) -> bool {
+        for index in 0..self.running.len() {
+            if self.running[index].manner.when != Some(when) {
+                continue;
+            }
+            self.start(index);
+            while self.running[index].runs() {
+                if !self.next(self.deadline) {
+                    let error = "it took too long and was ended".to_owned();
+                    self.running[index].error.get_or_insert(error);
+                    return false;
+                }
+            }
+            if !self.running[index].has_succeeded() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Starts an application.
+    fn start(&mut self, index: usize) {
+        let application = self.running[index].application;
+        let mut parameters = application.parameters.clone();
+        parameters.extend(self.told.clone());
+        let start = Start {
+            parameters,
+            application: application.name.clone(),
+            step: self.order.step.index,
+            round: self.order.step.round,
+        };
+        match self.place.start(index, application, start) {
+            Ok(()) => self.running[index].has_started = true,
+            Err(happened) => self.happens(index, happened),
+        }
     }
 
     /// Services first, then the others, each when those before it are ready.
     fn start_all(&mut self) {
         for is_service in [true, false] {
             for index in 0..self.running.len() {
-                let Running {
-                    application,
-                    manner,
-                    ..
-                } = self.running[index];
-                if manner.is_service != is_service {
+                let manner = self.running[index].manner;
+                if manner.when.is_some() || manner.is_service != is_service {
                     continue;
                 }
-                let mut parameters = application.parameters.clone();
-                parameters.extend(self.told.clone());
-                let start = Start {
-                    parameters,
-                    application: application.name.clone(),
-                    step: self.order.step.index,
-                    round: self.order.step.round,
-                };
-                match self.place.start(index, application, start) {
-                    Ok(()) => self.running[index].has_started = true,
-                    Err(happened) => self.happens(index, happened),
-                }
+                self.start(index);
                 // Nothing that needs it can be measured without it.
                 if !self.running[index].has_started || !self.is_ready(index) {
                     return;
@@ -187,7 +253,7 @@ impl Step<'_> {
     }
 
     fn wait_for_results(&mut self) {
-        let measures = |it: &Running| it.runs() && !it.manner.is_service;
+        let measures = |it: &Running| it.runs() && it.measures();
         while self.running.iter().any(measures) {
             // What a dead service served cannot be measured.
             let mut services = self.running.iter_mut().filter(|it| it.manner.is_service);
@@ -196,7 +262,8 @@ impl Step<'_> {
                 dead.error.get_or_insert(error);
                 return;
             }
-            let all_started = self.running.iter().all(|it| it.has_started);
+            let mut applications = self.running.iter().filter(|it| it.manner.when.is_none());
+            let all_started = applications.all(|it| it.has_started);
             if !all_started || self.lost.is_some() {
                 return;
             }
@@ -274,6 +341,7 @@ impl Step<'_> {
 
 impl Running<'_> {
     fn finish(self) -> Run {
+        let measures = self.measures();
         let mut run = Run {
             application: self.application.name.clone(),
             server: self.application.server.clone(),
@@ -301,7 +369,10 @@ impl Running<'_> {
             run.error.get_or_insert("it was ended from outside".into());
         }
         let has_failed = run.status.is_some_and(|status| status != 0) || run.signal.is_some();
-        if !self.manner.is_service {
+        if self.manner.when.is_some() && has_failed {
+            run.error.get_or_insert("it failed".into());
+        }
+        if measures {
             let said = || {
                 self.results
                     .ok_or_else(|| "it ended without a result".to_owned())

@@ -38,6 +38,15 @@ impl Client {
         })
     }
 
+    /// Lets the server run a command that its owner has added; what it says.
+    ///
+    /// # Errors
+    /// There is no such command for whoever asks, or it failed.
+    pub fn command(&mut self, name: &str, argument: Json) -> Result<Json, String> {
+        let name = name.to_owned();
+        self.ask(Request::Command { name, argument })
+    }
+
     /// All jobs of the server.
     ///
     /// # Errors

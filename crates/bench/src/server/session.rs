@@ -85,7 +85,14 @@ impl<'s> Session<'s> {
             }
             Request::Command { name, argument } => match self.server.commands.get(&name) {
                 Some(command) => command.run(&argument),
-                None => Err(format!("this server has no command `{name}`")),
+                None => {
+                    let parameters = serde_json::from_value(argument);
+                    let parameters =
+                        parameters.map_err(|error| format!("these are no parameters: {error}"))?;
+                    let said = self.server.local.request(&name, parameters);
+                    let no = || Err(format!("this server has no command `{name}`"));
+                    said.unwrap_or_else(no).map(Json::String)
+                }
             },
             Request::Submit {
                 group,

@@ -1,11 +1,13 @@
 //! Jobs of a server that coordinates: handed over, watched, fetched.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use milieu_bench::Value;
 use milieu_bench::description::Server;
 use milieu_bench::server::{Client, Job, State};
 
@@ -231,6 +233,45 @@ impl Resume {
     pub(super) fn run(&self) -> Outcome {
         let resumed = self.at.client()?.resume(self.id);
         resumed.map_err(|why| self.at.refused(why))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Let a server run a command that its owner has added, and print what it says
+///
+/// The catalogue of the server has it, with `when = "request"`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  milieu bench ask drop-caches --at c24:8108
+  milieu bench ask shape rate=10mbit --at c24:8108")]
+pub(crate) struct Ask {
+    /// The command
+    name: String,
+    /// Its parameters, NAME=VALUE
+    parameters: Vec<String>,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Ask {
+    pub(super) fn run(&self) -> Outcome {
+        let mut parameters = BTreeMap::new();
+        for parameter in &self.parameters {
+            let Some((name, value)) = parameter.split_once('=') else {
+                let message = format!("`{parameter}` is no parameter");
+                return Err(Failure::new(message, "write it as NAME=VALUE"));
+            };
+            parameters.insert(name, Value::guess(value));
+        }
+        let said = self
+            .at
+            .client()?
+            .command(&self.name, serde_json::json!(parameters));
+        print(&match said.map_err(|why| self.at.refused(why))? {
+            serde_json::Value::String(text) => text,
+            said => format!("{said}\n"),
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -63,6 +63,7 @@ enum Verb {
     Fetch(jobs::Fetch),
     Cancel(jobs::Cancel),
     Resume(jobs::Resume),
+    Ask(jobs::Ask),
     Doctor(doctor::Doctor),
     Helper(helper::Helper),
     #[command(hide = true)]
@@ -84,6 +85,7 @@ impl Bench {
             Verb::Watch(watch) => (watch.run(), watch.json),
             Verb::Fetch(fetch) => (fetch.run(), false),
             Verb::Cancel(cancel) => (cancel.run(), false),
+            Verb::Ask(ask) => (ask.run(), false),
             Verb::Resume(resume) => (resume.run(), false),
             Verb::Mind(mind) => (mind.run(), false),
         };
