@@ -1,13 +1,16 @@
 //! Applications on this machine.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::process::{Happened, Minder, Process};
+use super::process::{Around, Happened, Minder, Process};
+use super::profile::{self, Profile, Profiler, Profiling};
 use super::protocol::Start;
 use super::step::{self, Place, refused};
 use super::{Executor, Failed, Measures, Order, Ordered, Run, complete};
@@ -26,6 +29,7 @@ pub struct Local {
     catalogue: Catalogue,
     minder: Minder,
     measures: Measures,
+    profiling: Option<Profiling>,
 }
 
 impl Local {
@@ -36,7 +40,15 @@ impl Local {
             catalogue,
             minder,
             measures: Measures::here(),
+            profiling: None,
         }
+    }
+
+    /// Profiles applications of the steps that it runs by itself.
+    #[must_use]
+    pub fn profile(mut self, profiling: Option<Profiling>) -> Local {
+        self.profiling = profiling;
+        self
     }
 
     /// What is counted for single applications here.
@@ -107,17 +119,12 @@ impl Local {
                 step: 0,
                 round: 0,
             };
-            let report = reports.path().join(index.to_string());
-            let groups = self.measures.next();
-            match Process::start(
-                &self.minder,
-                entry,
-                &start,
-                report,
-                groups,
-                index,
-                &happened,
-            ) {
+            let around = Around {
+                report: reports.path().join(index.to_string()),
+                groups: self.measures.next(),
+                profile: None,
+            };
+            match Process::start(&self.minder, entry, &start, around, index, &happened) {
                 Ok(process) => _ = running.insert(index, (*name, process)),
                 Err(why) => _ = said.insert((*name).to_owned(), Err(why)),
             }
@@ -189,17 +196,42 @@ impl Here<'_> {
         self.local.entry(kind).map(Entry::manner)
     }
 
+    /// The folder of the profile of an application.
+    fn profile_folder(&self, index: usize) -> PathBuf {
+        self.reports.path().join(format!("{index}.profile"))
+    }
+
+    /// The files of the profile of an application, if it has one.
+    pub fn profiles(&self, index: usize) -> Option<Vec<PathBuf>> {
+        profile::files(&self.profile_folder(index)).ok()
+    }
+
+    /// Keeps the profile of an application, if it has one.
+    pub fn keep(&self, profiling: &Profiling, order: &Order, index: usize) -> Option<Profile> {
+        let files = self.profiles(index)?;
+        let open = |number: usize| File::open(&files[number]);
+        Some(profiling.keep(order, index, files.len(), open))
+    }
+
     /// Starts an application of a kind.
-    pub fn begin(&mut self, index: usize, kind: &str, mut start: Start) -> Result<(), String> {
+    pub fn begin(
+        &mut self,
+        index: usize,
+        kind: &str,
+        mut start: Start,
+        profiler: Option<Profiler>,
+    ) -> Result<(), String> {
         let entry = self.local.entry(kind)?;
         start.parameters = complete(start.parameters, entry)?;
-        let report = self.reports.path().join(index.to_string());
-        let Local {
-            minder, measures, ..
-        } = self.local;
-        let groups = measures.next();
-        let happened = &self.happened;
-        let process = Process::start(minder, entry, &start, report, groups, index, happened)?;
+        // What is not measured is not worth it.
+        let profiler = profiler.filter(|_| entry.when.is_none());
+        let around = Around {
+            report: self.reports.path().join(index.to_string()),
+            groups: self.local.measures.next(),
+            profile: profiler.map(|profiler| (profiler, self.profile_folder(index))),
+        };
+        let (minder, happened) = (&self.local.minder, &self.happened);
+        let process = Process::start(minder, entry, &start, around, index, happened)?;
         self.running.insert(index, process);
         Ok(())
     }
@@ -211,7 +243,14 @@ impl Place for Here<'_> {
     }
 
     fn start(&mut self, index: usize, application: &Ordered, start: Start) -> Result<(), Happened> {
-        self.begin(index, &application.kind, start).map_err(refused)
+        let wanted = self.local.profiling.as_ref().map(|it| &it.wanted);
+        let profiler = wanted.and_then(|wanted| wanted.of(application));
+        self.begin(index, &application.kind, start, profiler)
+            .map_err(refused)
+    }
+
+    fn profile(&mut self, order: &Order, index: usize) -> Option<Profile> {
+        self.keep(self.local.profiling.as_ref()?, order, index)
     }
 
     fn stop(&mut self, index: usize) {

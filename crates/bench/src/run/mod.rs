@@ -7,6 +7,7 @@ mod kernel;
 mod local;
 pub mod minder;
 mod process;
+pub(crate) mod profile;
 pub mod protocol;
 mod search;
 pub(crate) mod step;
@@ -22,6 +23,7 @@ pub(crate) use local::Here;
 pub use local::Local;
 pub(crate) use process::Happened;
 pub use process::Minder;
+pub use profile::{Profile, Profiler, Profiling, Wanted};
 pub(crate) use step::{Place, refused};
 
 use crate::Value;
@@ -78,6 +80,8 @@ pub enum Failed {
 /// What is to run in a step.
 #[derive(Clone, Debug)]
 pub struct Order {
+    /// The place of the test in its group.
+    pub test: usize,
     /// The step; around a test, the one before or after which it is.
     pub step: Step,
     /// Whether only commands before or after the test run; `None` is the step.
@@ -120,6 +124,7 @@ impl Order {
             }
         }
         Order {
+            test: 0,
             step,
             when: None,
             applications,
@@ -175,6 +180,9 @@ pub struct Run {
     /// What it and all that it started used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// Where it spent its time, if that was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
     /// The end of what it wrote.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
@@ -361,7 +369,10 @@ impl Runner<'_> {
         let timeout = Duration::from_secs_f64(test.schedule.timeout_seconds);
         let mut tries = 0;
         let runs = loop {
-            match (self.executor.around(&order, timeout), test.schedule.lost_host) {
+            match (
+                self.executor.around(&order, timeout),
+                test.schedule.lost_host,
+            ) {
                 (Ok(runs), _) => break runs,
                 (Err(Failed::Lost(..)), LostHost::Retry) if tries < RETRIES_MAX => tries += 1,
                 // Its steps are left out, too.
@@ -389,16 +400,15 @@ impl Runner<'_> {
     fn step(
         &mut self,
         test: &Test,
-        step: &Step,
+        order: &Order,
         variables: &BTreeMap<String, Value>,
     ) -> Result<StepResult, String> {
-        let order = Order::new(test, step.clone(), variables);
         let timeout = Duration::from_secs_f64(test.schedule.timeout_seconds);
         let started = self.clock.now();
         let mut lost = Vec::new();
         loop {
             let before = self.clock.elapsed();
-            let ran = self.executor.step(&order, timeout);
+            let ran = self.executor.step(order, timeout);
             let took = self.clock.elapsed().saturating_sub(before);
             let (runs, outcome) = match ran {
                 Ok(runs) => {
@@ -419,7 +429,7 @@ impl Runner<'_> {
                 }
             };
             return Ok(StepResult {
-                step: step.clone(),
+                step: order.step.clone(),
                 variables: variables.clone(),
                 started,
                 took_seconds: took.as_secs_f64(),
@@ -502,7 +512,11 @@ impl OfTest<'_, '_> {
             self.commands.extend(runs);
         }
         runner.observer.begins(&progress);
-        let result = runner.step(self.test, &step, &variables)?;
+        let order = Order {
+            test: self.index,
+            ..Order::new(self.test, step.clone(), &variables)
+        };
+        let result = runner.step(self.test, &order, &variables)?;
         runner.keeper.keep(self.index, &result)?;
         self.advance.done += 1;
         self.advance.ran += 1;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group;
 use super::minder::{Report, has_ended};
+use super::profile::Profiler;
 use super::protocol::{self, Measured, Message, Start};
 use crate::Value;
 use crate::catalogue::{Entry, Ready, fill};
@@ -36,6 +37,16 @@ pub struct Minder {
     pub program: PathBuf,
     /// Its first arguments.
     pub arguments: Vec<String>,
+}
+
+/// What is around an application.
+pub(super) struct Around {
+    /// Where its minder writes how it ended.
+    pub report: PathBuf,
+    /// Its control groups, which the minder makes.
+    pub groups: Vec<PathBuf>,
+    /// What runs it, and the folder for what that writes.
+    pub profile: Option<(Profiler, PathBuf)>,
 }
 
 /// Something that happened to an application.
@@ -152,20 +163,27 @@ impl Process {
         minder: &Minder,
         entry: &Entry,
         start: &Start,
-        report: PathBuf,
-        groups: Vec<PathBuf>,
+        around: Around,
         index: usize,
         happened: &Sender<(usize, Happened)>,
     ) -> Result<Process, String> {
+        let Around {
+            report,
+            groups,
+            profile,
+        } = around;
         let told = |text: &String| {
             fill(text, &start.parameters)
                 .map_err(|name| format!("`{{{name}}}` in its command is no parameter"))
         };
-        let command = entry
+        let mut command = entry
             .command
             .iter()
             .map(told)
             .collect::<Result<Vec<_>, _>>()?;
+        if let Some((profiler, folder)) = profile {
+            command = profiler.before(&folder, command)?;
+        }
         let mut line = serde_json::to_string(start).map_err(|error| error.to_string())?;
         line.push('\n');
         if line.len() > START_BYTES_MAX {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::minder::Report;
 use super::process::{Ended, Happened};
+use super::profile::Profile;
 use super::protocol::{Measured, Message, Start};
 use super::{Failed, Order, Ordered, Run};
 use crate::Value;
@@ -35,6 +36,11 @@ pub(crate) trait Place {
 
     /// Tells an application to end.
     fn stop(&mut self, index: usize);
+
+    /// Keeps the profile of an application that has ended, if there is one.
+    fn profile(&mut self, _: &Order, _: usize) -> Option<Profile> {
+        None
+    }
 }
 
 /// That something cannot be, as an application would say it.
@@ -124,11 +130,13 @@ pub(crate) fn run(
     match step.lost {
         Some((host, why)) => Err(Failed::Lost(host, why)),
         None => {
-            let took_part = step
-                .running
-                .into_iter()
-                .filter(|it| it.takes_part(order.when));
-            Ok(took_part.map(Running::finish).collect())
+            let running = step.running.into_iter().enumerate();
+            let took_part = running.filter(|(_, it)| it.takes_part(order.when));
+            let finish = |(index, running): (usize, Running)| Run {
+                profile: step.place.profile(order, index),
+                ..running.finish()
+            };
+            Ok(took_part.map(finish).collect())
         }
     }
 }

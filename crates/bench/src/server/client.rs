@@ -1,14 +1,18 @@
 //! Clients of a server that coordinates: they hand it groups, and may go.
 
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::cluster::{Connection, Refusal};
-use super::jobs::{self, Job, Piece};
+use super::cluster::{Connection, Pieces, Refusal};
+use super::jobs::{self, Job};
 use super::{Key, Request};
 use crate::description::Group;
 use crate::result::Results;
+use crate::run::{Wanted, profile};
 
 /// A connection with a server that coordinates.
 pub struct Client(Connection);
@@ -31,10 +35,16 @@ impl Client {
     ///
     /// # Errors
     /// The server does not coordinate, or the group is wrong.
-    pub fn submit(&mut self, group: &Group, patience: Duration) -> Result<u64, String> {
+    pub fn submit(
+        &mut self,
+        group: &Group,
+        patience: Duration,
+        profile: Option<Wanted>,
+    ) -> Result<u64, String> {
         self.ask(Request::Submit {
             group: Box::new(group.clone()),
             patience_seconds: patience.as_secs_f64(),
+            profile,
         })
     }
 
@@ -85,17 +95,37 @@ impl Client {
     /// It is not done.
     pub fn results(&mut self, id: u64) -> Result<Results, String> {
         let mut text = Vec::new();
-        loop {
-            let from = text.len() as u64;
-            let piece: Piece = self.ask(Request::Fetch { id, from })?;
-            let data = piece.data()?;
-            if data.is_empty() {
-                return jobs::results(&text);
+        let connection = &mut self.0;
+        let mut pieces = Pieces::new(|from| connection.ask(Request::Fetch { id, from }));
+        let read = pieces.read_to_end(&mut text);
+        read.map_err(|error| error.to_string())?;
+        jobs::results(&text)
+    }
+
+    /// Fetches the profiles of which a result says that they were kept, into a folder.
+    ///
+    /// # Errors
+    /// One cannot be fetched, or written.
+    pub fn profiles(&mut self, id: u64, results: &Results, folder: &Path) -> Result<(), String> {
+        let steps = results.tests.iter().flat_map(|test| &test.steps);
+        let profiles = steps
+            .flat_map(|step| &step.runs)
+            .filter_map(|run| run.profile.as_ref());
+        for name in profiles.flat_map(|profile| &profile.files) {
+            if !profile::is_name(name) {
+                return Err(format!("`{name}` is no name of a profile"));
             }
-            text.extend(data);
-            if text.len() as u64 >= piece.bytes {
-                return jobs::results(&text);
-            }
+            let connection = &mut self.0;
+            let mut pieces = Pieces::new(|from| {
+                let name = name.clone();
+                connection.ask(Request::FetchProfile { id, name, from })
+            });
+            let mut copy = || {
+                fs::create_dir_all(folder)?;
+                io::copy(&mut pieces, &mut File::create(folder.join(name))?)
+            };
+            copy().map_err(|error| format!("the profile {name}: {error}"))?;
         }
+        Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! Many hosts, as a coordinator sees them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use super::jobs::Piece;
+use super::session::NO_PROFILES;
 use super::wire::{self, BEAT, Key, Lines, Writer};
 use super::{Clocks, Request, Said, Told};
 use crate::catalogue::Manner;
@@ -19,7 +22,8 @@ use crate::description::{Group, Server};
 use crate::result::{Host, Offset};
 use crate::run::protocol::Start;
 use crate::run::{
-    Executor, Failed, Happened, Here, Local, Order, Ordered, Place, Run, refused, step,
+    Executor, Failed, Happened, Here, Local, Order, Ordered, Place, Profile, Profiling, Run,
+    refused, step,
 };
 
 /// How long a server may take to answer.
@@ -41,6 +45,9 @@ pub struct Cluster {
     steps: u64,
     /// Whether the step that runs is to end.
     stops: Arc<AtomicBool>,
+    profiling: Option<Profiling>,
+    /// Whether what runs on this machine may be profiled.
+    profiles_here: bool,
 }
 
 impl Cluster {
@@ -56,7 +63,22 @@ impl Cluster {
             patience: Duration::from_secs(30),
             steps: 0,
             stops: Arc::default(),
+            profiling: None,
+            profiles_here: true,
         }
+    }
+
+    /// Profiles applications, wherever they run.
+    #[must_use]
+    pub fn profile(mut self, profiling: Option<Profiling>) -> Cluster {
+        self.profiling = profiling;
+        self
+    }
+
+    /// Whether what runs on this machine may be profiled.
+    pub(super) fn allow_profiles_here(mut self, allowed: bool) -> Cluster {
+        self.profiles_here = allowed;
+        self
     }
 
     /// Ends the step that runs, and refuses others, while this is set.
@@ -133,6 +155,8 @@ impl Executor for Cluster {
             here: self.local.begin(happened).map_err(Failed::Refused)?,
             connections: &mut self.connections,
             places: BTreeMap::new(),
+            profiling: self.profiling.as_ref(),
+            profiles_here: self.profiles_here,
         };
         step::run(order, timeout, &mut everywhere, &events, &self.stops)
     }
@@ -178,6 +202,8 @@ struct Everywhere<'c> {
     connections: &'c mut BTreeMap<String, Connection>,
     /// On which server each application was started.
     places: BTreeMap<usize, String>,
+    profiling: Option<&'c Profiling>,
+    profiles_here: bool,
 }
 
 impl Everywhere<'_> {
@@ -198,12 +224,41 @@ impl Place for Everywhere<'_> {
     }
 
     fn start(&mut self, index: usize, application: &Ordered, start: Start) -> Result<(), Happened> {
+        let profiler = self.profiling.and_then(|it| it.wanted.of(application));
         if application.server == Server::HERE {
-            return self.here.start(index, application, start);
+            if profiler.is_some() && !self.profiles_here {
+                return Err(refused(NO_PROFILES));
+            }
+            let begun = self.here.begin(index, &application.kind, start, profiler);
+            return begun.map_err(refused);
         }
         self.places.insert(index, application.server.clone());
-        let kind = application.kind.clone();
-        self.ask(&application.server, Request::Start { index, kind, start })
+        let request = Request::Start {
+            index,
+            kind: application.kind.clone(),
+            start,
+            profiler,
+        };
+        self.ask(&application.server, request)
+    }
+
+    fn profile(&mut self, order: &Order, index: usize) -> Option<Profile> {
+        let profiling = self.profiling?;
+        let Some(server) = self.places.get(&index).cloned() else {
+            return self.here.keep(profiling, order, index);
+        };
+        let count: Option<usize> = self.ask(&server, Request::Profile(index)).ok()?;
+        let connection = &RefCell::new(self.connections.get_mut(&server)?);
+        let open = |number| {
+            Ok(Pieces::new(move |from| {
+                connection.borrow_mut().ask(Request::ProfileFile {
+                    index,
+                    number,
+                    from,
+                })
+            }))
+        };
+        Some(profiling.keep(order, index, count?, open))
     }
 
     fn stop(&mut self, index: usize) {
@@ -212,6 +267,46 @@ impl Place for Everywhere<'_> {
             // Who is lost has stopped it.
             Some(server) => _ = self.ask::<Json>(&server, Request::Stop(index)),
         }
+    }
+}
+
+/// A file that a server gives in pieces.
+pub(super) struct Pieces<A> {
+    ask: A,
+    from: u64,
+    bytes: Option<u64>,
+    piece: io::Cursor<Vec<u8>>,
+}
+
+impl<A: FnMut(u64) -> Result<Piece, Refusal>> Pieces<A> {
+    /// `ask` asks for the piece from a place on.
+    pub fn new(ask: A) -> Pieces<A> {
+        Pieces {
+            ask,
+            from: 0,
+            bytes: None,
+            piece: io::Cursor::default(),
+        }
+    }
+}
+
+impl<A: FnMut(u64) -> Result<Piece, Refusal>> Read for Pieces<A> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.piece.read(into)?;
+        if read > 0 || into.is_empty() || self.bytes == Some(self.from) {
+            return Ok(read);
+        }
+        let piece = (self.ask)(self.from).map_err(|why| io::Error::other(why.into_text()))?;
+        let data = piece.data().map_err(io::Error::other)?;
+        self.from += data.len() as u64;
+        // One that gives nothing more has come to its end.
+        self.bytes = Some(if data.is_empty() {
+            self.from
+        } else {
+            piece.bytes
+        });
+        self.piece = io::Cursor::new(data);
+        self.piece.read(into)
     }
 }
 

@@ -4,7 +4,8 @@
 //! state folder, for its owner alone, locked as long as a server has it
 //! └─ 7              a job
 //!    ├─ job.json    what was asked for; a job is there once this is
-//!    ├─ steps       the steps that have ended, as they came
+//! ├─ steps       the steps that have ended, as they came
+//!    ├─ profiles    files of profiles, if they were asked for
 //!    ├─ result.json once it is done
 //!    └─ end.json    how it ended; without it, it runs, or goes on with the next server
 //! ```
@@ -32,8 +33,12 @@ use crate::description::{self, Group};
 use crate::plan::Plan;
 use crate::result::{Outcome, Results, StepResult};
 use crate::run::journal::Journal;
-use crate::run::{Clock, Local, Observer, Progress, Runner, SystemClock};
+use crate::run::{
+    Clock, Local, Observer, Profiling, Progress, Runner, SystemClock, Wanted, profile,
+};
 
+/// The folder of the profiles of a job.
+const PROFILES: &str = "profiles";
 /// How much of a file goes in one piece.
 const PIECE_BYTES_MAX: u64 = 1 << 20;
 
@@ -97,6 +102,8 @@ impl State {
 struct Asked {
     submitted: String,
     patience_seconds: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    profile: Option<Wanted>,
     group: Group,
 }
 
@@ -204,7 +211,12 @@ impl Jobs {
     }
 
     /// Adds a job.
-    pub(super) fn submit(&self, group: Group, patience_seconds: f64) -> Result<u64, String> {
+    pub(super) fn submit(
+        &self,
+        group: Group,
+        patience_seconds: f64,
+        profile: Option<Wanted>,
+    ) -> Result<u64, String> {
         let checked = description::check(&group, &Catalogue::default());
         checked.map_err(|found| {
             let first = found.first().map(ToString::to_string);
@@ -226,6 +238,7 @@ impl Jobs {
         let asked = Asked {
             submitted: SystemClock::default().now(),
             patience_seconds,
+            profile,
             group,
         };
         put(&self.path(id, "job.json"), &asked).map_err(kept)?;
@@ -285,11 +298,27 @@ impl Jobs {
         }
     }
 
+    /// A part of a file of the profiles of a job.
+    pub(super) fn profile(&self, id: u64, name: &str, from: u64) -> Result<Piece, String> {
+        self.job(id)?;
+        if !profile::is_name(name) {
+            return Err(format!("`{name}` is no profile"));
+        }
+        let path = self.path(id, PROFILES).join(name);
+        Piece::of(&path, from).map_err(|error| format!("the profile cannot be read: {error}"))
+    }
+
     /// Runs jobs, one after the other, for ever.
-    pub(super) fn work(&self, local: &Arc<Local>, key: &Key, tell: &dyn Fn(String)) {
+    pub(super) fn work(
+        &self,
+        local: &Arc<Local>,
+        key: &Key,
+        profiles: bool,
+        tell: &dyn Fn(String),
+    ) {
         loop {
             let id = self.next();
-            let end = self.run(id, local, key).unwrap_or_else(|why| {
+            let end = self.run(id, local, key, profiles).unwrap_or_else(|why| {
                 match self.stops.load(Ordering::Acquire) {
                     true => End {
                         state: State::Cancelled,
@@ -335,14 +364,19 @@ impl Jobs {
         }
     }
 
-    fn run(&self, id: u64, local: &Arc<Local>, key: &Key) -> Result<End, String> {
+    fn run(&self, id: u64, local: &Arc<Local>, key: &Key, profiles: bool) -> Result<End, String> {
         let text = |error: io::Error| format!("the job cannot be kept: {error}");
         let asked: Asked = get(&self.path(id, "job.json")).map_err(text)?;
         let mut journal = Journal::open(&self.path(id, "steps"), &asked.group).map_err(text)?;
         let patience = Duration::try_from_secs_f64(asked.patience_seconds).unwrap_or_default();
         let mut executor = Cluster::new(Arc::clone(local), key.clone())
             .patience(patience)
-            .stops(Arc::clone(&self.stops));
+            .stops(Arc::clone(&self.stops))
+            .allow_profiles_here(profiles)
+            .profile(asked.profile.map(|wanted| Profiling {
+                wanted,
+                folder: self.path(id, PROFILES),
+            }));
         let results = Runner {
             executor: &mut executor,
             clock: &SystemClock::default(),

@@ -34,7 +34,7 @@ pub use wire::Key;
 
 use crate::description::Group;
 use crate::run::protocol::Start;
-use crate::run::{Happened, Local};
+use crate::run::{Happened, Local, Profiler, Wanted};
 
 /// Something that a test server can be told to do, beside what it does anyway.
 pub trait Command: Send + Sync {
@@ -65,6 +65,16 @@ enum Request {
         index: usize,
         kind: String,
         start: Start,
+        #[serde(default)]
+        profiler: Option<Profiler>,
+    },
+    /// How many files has the profile of an application? None is no profile.
+    Profile(usize),
+    /// A file of the profile of an application, from a place on.
+    ProfileFile {
+        index: usize,
+        number: usize,
+        from: u64,
     },
     /// Tell an application to end.
     Stop(usize),
@@ -74,6 +84,8 @@ enum Request {
     Submit {
         group: Box<Group>,
         patience_seconds: f64,
+        #[serde(default)]
+        profile: Option<Wanted>,
     },
     /// Which jobs are there?
     Jobs,
@@ -85,6 +97,8 @@ enum Request {
     Resume(u64),
     /// The result of a job, from a place on.
     Fetch { id: u64, from: u64 },
+    /// A file of the profiles of a job, from a place on.
+    FetchProfile { id: u64, name: String, from: u64 },
 }
 
 /// What goes to a server.
@@ -114,6 +128,7 @@ pub struct Server {
     key: Key,
     commands: BTreeMap<String, Box<dyn Command>>,
     jobs: Option<Jobs>,
+    profiles: bool,
 }
 
 impl Server {
@@ -125,6 +140,7 @@ impl Server {
             key,
             commands: BTreeMap::new(),
             jobs: None,
+            profiles: false,
         }
     }
 
@@ -132,6 +148,14 @@ impl Server {
     #[must_use]
     pub fn with(mut self, command: Box<dyn Command>) -> Server {
         self.commands.insert(command.name().to_owned(), command);
+        self
+    }
+
+    /// Lets coordinators profile what it runs: perf and callgrind run beside what its
+    /// catalogue has.
+    #[must_use]
+    pub fn allow_profiles(mut self, allowed: bool) -> Server {
+        self.profiles = allowed;
         self
     }
 
@@ -160,7 +184,7 @@ impl Server {
             let (server, tell) = (Arc::clone(&server), Arc::clone(&tell));
             thread::spawn(move || {
                 if let Some(jobs) = &server.jobs {
-                    jobs.work(&server.local, &server.key, &*tell);
+                    jobs.work(&server.local, &server.key, server.profiles, &*tell);
                 }
             });
         }

@@ -7,9 +7,14 @@ use std::thread;
 
 use serde_json::{Value as Json, json};
 
+use super::jobs::Piece;
 use super::wire::{BEAT, Lines, Writer};
 use super::{Clocks, Jobs, Request, Said, Server, Told};
 use crate::run::{Here, Place};
+
+/// Why what runs here is not profiled.
+pub(super) const NO_PROFILES: &str =
+    "nobody may profile what this server runs; its owner lets them with --allow-profiles";
 
 /// Serves a coordinator until it goes; all that it has started ends then.
 pub(super) fn run(server: &Server, writer: Writer, mut lines: Lines) -> io::Result<()> {
@@ -75,10 +80,35 @@ impl<'s> Session<'s> {
             Request::Clocks => json(serde_json::to_value(Clocks::now())),
             Request::Begin(step) => self.begin(step).map(|()| json!(null)),
             Request::Manner(kind) => json(serde_json::to_value(self.here()?.manner_of(&kind)?)),
-            Request::Start { index, kind, start } => self
-                .here()?
-                .begin(index, &kind, start)
-                .map(|()| json!(null)),
+            Request::Start {
+                index,
+                kind,
+                start,
+                profiler,
+            } => {
+                if profiler.is_some() && !self.server.profiles {
+                    return Err(NO_PROFILES.into());
+                }
+                self.here()?
+                    .begin(index, &kind, start, profiler)
+                    .map(|()| json!(null))
+            }
+            Request::Profile(index) => {
+                let files = self.here()?.profiles(index);
+                Ok(json!(files.map(|files| files.len())))
+            }
+            Request::ProfileFile {
+                index,
+                number,
+                from,
+            } => {
+                let files = self.here()?.profiles(index).unwrap_or_default();
+                let file = files.get(number).ok_or("there is no such file")?;
+                let piece = Piece::of(file, from);
+                json(serde_json::to_value(
+                    piece.map_err(|error| error.to_string())?,
+                ))
+            }
             Request::Stop(index) => {
                 self.here()?.stop(index);
                 Ok(json!(null))
@@ -97,9 +127,10 @@ impl<'s> Session<'s> {
             Request::Submit {
                 group,
                 patience_seconds,
+                profile,
             } => self
                 .jobs()?
-                .submit(*group, patience_seconds)
+                .submit(*group, patience_seconds, profile)
                 .map(|id| json!(id)),
             Request::Jobs => json(serde_json::to_value(self.jobs()?.all())),
             Request::Job(id) => json(serde_json::to_value(self.jobs()?.job(id)?)),
@@ -107,6 +138,9 @@ impl<'s> Session<'s> {
             Request::Resume(id) => self.jobs()?.resume(id).map(|()| json!(null)),
             Request::Fetch { id, from } => {
                 json(serde_json::to_value(self.jobs()?.result(id, from)?))
+            }
+            Request::FetchProfile { id, name, from } => {
+                json(serde_json::to_value(self.jobs()?.profile(id, &name, from)?))
             }
         }
     }

@@ -11,7 +11,7 @@ use milieu_bench::Value;
 use milieu_bench::description::Server;
 use milieu_bench::server::{Client, Job, State};
 
-use super::run::{choose, code, form, shown, span, text};
+use super::run::{Profiles, choose, code, form, profiles, shown, span, text};
 use super::serve::KeyFile;
 use super::{Applications, Failure, Outcome, describe, print, put};
 
@@ -79,6 +79,8 @@ pub(crate) struct Submit {
     /// Run only this test
     #[arg(long, value_name = "NAME")]
     test: Option<String>,
+    #[command(flatten)]
+    profiles: Profiles,
     /// How many seconds to wait for a host that is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
     patience: f64,
@@ -90,7 +92,8 @@ impl Submit {
         let mut group = describe(&self.file, &catalogue, false)?;
         choose(&mut group, self.test.as_deref())?;
         let patience = Duration::from_secs_f64(self.patience.clamp(0.0, 1e9));
-        let id = self.at.client()?.submit(&group, patience);
+        let profile = self.profiles.wanted(&group)?;
+        let id = self.at.client()?.submit(&group, patience, profile);
         let id = id.map_err(|why| self.at.refused(why))?;
         print(&format!("{id}\n"))?;
         Ok(ExitCode::SUCCESS)
@@ -181,7 +184,7 @@ fn tell(job: &Job, json: bool) -> Outcome<()> {
     print(&format!("{}\n", shown(&line)))
 }
 
-/// Fetch the result of a job that is done
+/// Fetch the result of a job that is done, and its profiles
 #[derive(Args)]
 pub(crate) struct Fetch {
     /// The job
@@ -196,8 +199,11 @@ pub(crate) struct Fetch {
 impl Fetch {
     pub(super) fn run(&self) -> Outcome {
         let form = form(&self.output)?;
-        let results = self.at.client()?.results(self.id);
-        let results = results.map_err(|why| self.at.refused(why))?;
+        let mut client = self.at.client()?;
+        let refused = |why| self.at.refused(why);
+        let results = client.results(self.id).map_err(refused)?;
+        let fetched = client.profiles(self.id, &results, &profiles(&self.output));
+        fetched.map_err(refused)?;
         put(&text(&results, form), Some(&self.output))?;
         Ok(ExitCode::from(code(results.outcome())))
     }

@@ -13,7 +13,9 @@ use clap::Args;
 use milieu_bench::description::Group;
 use milieu_bench::result::{Outcome as Ended, Results, StepResult};
 use milieu_bench::run::journal::Journal;
-use milieu_bench::run::{Executor, Local, Observer, Progress, Runner, SystemClock};
+use milieu_bench::run::{
+    Executor, Local, Observer, Profiler, Profiling, Progress, Runner, SystemClock, Wanted,
+};
 use milieu_bench::server::Cluster;
 
 use super::serve::KeyFile;
@@ -48,6 +50,8 @@ pub(crate) struct Run {
     /// How many seconds to wait for a host that is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     patience: f64,
+    #[command(flatten)]
+    profiles: Profiles,
     /// Go on without this terminal; what it says goes to a file beside the result, .log
     #[arg(long)]
     detach: bool,
@@ -92,7 +96,11 @@ impl Run {
             json: self.json,
             stopped,
         };
-        let mut executor = self.executor(&group, Local::new(catalogue, minder()?))?;
+        let profiling = self.profiles.wanted(&group)?.map(|wanted| Profiling {
+            wanted,
+            folder: profiles(&self.output),
+        });
+        let mut executor = self.executor(&group, Local::new(catalogue, minder()?), profiling)?;
         let run = Runner {
             executor: &mut *executor,
             clock: &SystemClock::default(),
@@ -141,14 +149,19 @@ impl Run {
     }
 
     /// Hosts of others need a key, which a test on this machine has no use for.
-    fn executor(&self, group: &Group, local: Local) -> Outcome<Box<dyn Executor>> {
+    fn executor(
+        &self,
+        group: &Group,
+        local: Local,
+        profiling: Option<Profiling>,
+    ) -> Outcome<Box<dyn Executor>> {
         let mut servers = group.tests.iter().flat_map(|test| &test.servers);
         if servers.all(|server| server.host.is_none()) {
-            return Ok(Box::new(local));
+            return Ok(Box::new(local.profile(profiling)));
         }
         let patience = Duration::from_secs_f64(self.patience.clamp(0.0, 1e9));
         let cluster = Cluster::new(local, self.key.key()?);
-        Ok(Box::new(cluster.patience(patience)))
+        Ok(Box::new(cluster.patience(patience).profile(profiling)))
     }
 
     fn end(&self, results: &Results) -> ExitCode {
@@ -167,6 +180,40 @@ impl Run {
         }
         ExitCode::from(code)
     }
+}
+
+/// Which applications are profiled.
+#[derive(Args)]
+pub(super) struct Profiles {
+    /// Profile applications by perf or callgrind; files go to a folder beside the
+    /// result, .profiles
+    #[arg(long, value_name = "PROFILER")]
+    profile: Option<Profiler>,
+    /// Profile only this application
+    #[arg(long, value_name = "NAME", requires = "profile")]
+    profile_application: Option<String>,
+}
+
+impl Profiles {
+    pub(super) fn wanted(&self, group: &Group) -> Outcome<Option<Wanted>> {
+        let servers = group.tests.iter().flat_map(|test| &test.servers);
+        let mut names = servers.flat_map(|server| &server.applications);
+        match &self.profile_application {
+            Some(name) if !names.any(|it| it.name == *name) => {
+                let message = format!("there is no application `{name}` to profile");
+                Err(Failure::new(message, "name one of the description"))
+            }
+            name => Ok(self.profile.map(|profiler| Wanted {
+                profiler,
+                application: name.clone(),
+            })),
+        }
+    }
+}
+
+/// The folder of the profiles of a result.
+pub(super) fn profiles(output: &Path) -> PathBuf {
+    output.with_extension("profiles")
 }
 
 /// Leaves only the test of this name, if one is chosen.

@@ -25,6 +25,9 @@ pub(crate) struct Serve {
     listen: String,
     #[command(flatten)]
     key: KeyFile,
+    /// Let coordinators profile what runs here, by perf or callgrind
+    #[arg(long)]
+    allow_profiles: bool,
     /// Where jobs are kept that clients hand over; for its owner alone
     /// [default: milieu/bench in the folder of states]
     #[arg(long, value_name = "FOLDER")]
@@ -91,7 +94,7 @@ impl Serve {
         let address = listener.local_addr().map_err(wrong)?;
         let local = Local::new(catalogue, minder()?);
         eprint!("{}", doctor::shown(local.measures()));
-        let mut server = Server::new(local, self.key.key()?);
+        let mut server = Server::new(local, self.key.key()?).allow_profiles(self.allow_profiles);
         match self.jobs() {
             Ok(jobs) => server = server.coordinate(jobs),
             // Whoever named a folder wants it to be used.
