@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use super::jobs::Piece;
 use super::session::NO_PROFILES;
-use super::wire::{self, BEAT, Key, Lines, Writer};
+use super::wire::{self, BEAT, Incoming, Key, Lines, Writer};
 use super::{Clocks, Request, Said, Told};
 use crate::catalogue::Manner;
 use crate::description::{Group, Server};
@@ -366,7 +366,7 @@ impl Connection {
         Err(last)
     }
 
-    fn with(writer: Writer, lines: Lines) -> Connection {
+    fn with(writer: Writer, lines: Lines<Incoming>) -> Connection {
         let writer = Arc::new(Mutex::new(writer));
         let shared = Arc::new(Mutex::new(Shared::default()));
         let (answer, answers) = mpsc::channel();
@@ -460,7 +460,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Reads what a server says until it is lost.
-fn read(mut lines: Lines, answer: &Sender<Result<Json, String>>, shared: &Mutex<Shared>) {
+fn read(mut lines: Lines<Incoming>, answer: &Sender<Result<Json, String>>, shared: &Mutex<Shared>) {
     let why = loop {
         match lines.next::<Said>() {
             Ok(Some(Said::Beat)) => {}

@@ -20,7 +20,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
@@ -176,10 +176,11 @@ impl Server {
         listener: &TcpListener,
         tell: impl Fn(String) + Send + Sync + 'static,
     ) -> io::Result<()> {
-        /// More coordinators at once are a mistake, or an attack.
+        /// More coordinators at once, or more who do not say who they are, are a
+        /// mistake, or an attack.
         const CONNECTIONS_MAX: usize = 64;
         let (server, tell) = (Arc::new(self), Arc::new(tell));
-        let count = Arc::new(());
+        let (strangers, coordinators) = (Arc::new(()), Arc::new(()));
         if server.jobs.is_some() {
             let (server, tell) = (Arc::clone(&server), Arc::clone(&tell));
             thread::spawn(move || {
@@ -195,25 +196,44 @@ impl Server {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error),
             };
-            if Arc::strong_count(&count) > CONNECTIONS_MAX {
+            if Arc::strong_count(&strangers) > CONNECTIONS_MAX {
                 tell(format!("{from}: too many connections"));
                 continue;
             }
-            let (server, tell, count) =
-                (Arc::clone(&server), Arc::clone(&tell), Arc::clone(&count));
+            let (server, tell) = (Arc::clone(&server), Arc::clone(&tell));
+            let (stranger, coordinators) = (Arc::clone(&strangers), Arc::downgrade(&coordinators));
             thread::spawn(move || {
-                let _count = count;
-                match server.connection(stream) {
-                    Ok(()) => {}
-                    Err(error) => tell(format!("{from}: {error}")),
+                let served = wire::accept(stream, &server.key).and_then(|(writer, lines)| {
+                    drop(stranger);
+                    let _coordinator = coordinators.upgrade();
+                    match coordinators.strong_count() <= CONNECTIONS_MAX + 1 {
+                        true => session::run(&server, writer, lines),
+                        false => Err(io::Error::other("too many coordinators")),
+                    }
+                });
+                if let Err(error) = served {
+                    tell(format!("{from}: {error}"));
                 }
             });
         }
     }
+}
 
-    fn connection(&self, stream: TcpStream) -> io::Result<()> {
-        let (writer, lines) = wire::accept(stream, &self.key)?;
-        session::run(self, writer, lines)
+/// For fuzzing: what a server and a coordinator make of what others send.
+#[doc(hidden)]
+pub mod fuzz {
+    use super::{Server, session, wire};
+    pub use wire::fuzz::stranger;
+
+    /// A coordinator sends these lines to a server, and knows its key.
+    pub fn coordinator(server: &Server, lines: &[&[u8]]) {
+        let (writer, lines) = wire::fuzz::halves(lines);
+        let _ = session::run(server, writer, lines);
+    }
+
+    /// A server sends this line.
+    pub fn server(line: &[u8]) {
+        let _ = serde_json::from_slice::<super::Said>(line);
     }
 }
 

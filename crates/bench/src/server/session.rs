@@ -1,6 +1,6 @@
 //! One coordinator, as its test server sees it.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,7 +17,7 @@ pub(super) const NO_PROFILES: &str =
     "nobody may profile what this server runs; its owner lets them with --allow-profiles";
 
 /// Serves a coordinator until it goes; all that it has started ends then.
-pub(super) fn run(server: &Server, writer: Writer, mut lines: Lines) -> io::Result<()> {
+pub(super) fn run<R: Read>(server: &Server, writer: Writer, mut lines: Lines<R>) -> io::Result<()> {
     let mut session = Session {
         server,
         writer: Arc::new(Mutex::new(writer)),
@@ -59,7 +59,7 @@ struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    fn requests(&mut self, lines: &mut Lines) -> io::Result<()> {
+    fn requests<R: Read>(&mut self, lines: &mut Lines<R>) -> io::Result<()> {
         while let Some(told) = lines.next::<Told>()? {
             match told {
                 Told::Beat => {}

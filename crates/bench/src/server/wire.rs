@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hmac::{Hmac, Mac};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -18,6 +18,8 @@ use sha2::Sha256;
 
 /// How often each side says that it is there.
 pub(super) const BEAT: Duration = Duration::from_secs(2);
+/// How long proving who one is may take, however it is drawn out.
+const STRANGER_MAX: Duration = Duration::from_secs(5);
 /// How long nothing may be heard.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// The longest line before the other has proved who it is.
@@ -25,7 +27,7 @@ const STRANGER_BYTES_MAX: u64 = 1024;
 /// The longest line.
 const LINE_BYTES_MAX: u64 = 32 << 20;
 /// The version of what is said.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What test servers and coordinators know, and nobody else.
 #[derive(Clone)]
@@ -130,17 +132,43 @@ struct Hello {
     proof: Option<String>,
 }
 
+/// What is read of a connection, until a deadline if there is one.
+pub(super) struct Incoming {
+    stream: TcpStream,
+    deadline: Option<Instant>,
+}
+
+impl Read for Incoming {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let Some(deadline) = self.deadline else {
+            return self.stream.read(into);
+        };
+        let late = || stranger("the other side takes too long to say who it is");
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(late());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(into).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => late(),
+            _ => error,
+        })
+    }
+}
+
 /// The half of a connection that is written.
 pub(super) struct Writer {
-    stream: TcpStream,
+    stream: Box<dyn Write + Send>,
+    /// What is ended with it.
+    socket: Option<TcpStream>,
     key: Key,
     side: Side,
     count: u64,
 }
 
 /// The half of a connection that is read.
-pub(super) struct Lines {
-    stream: BufReader<TcpStream>,
+pub(super) struct Lines<R> {
+    stream: BufReader<R>,
     key: Key,
     side: Side,
     count: u64,
@@ -148,64 +176,79 @@ pub(super) struct Lines {
 }
 
 /// A connection with somebody who knows the key, in its two halves.
-pub(super) fn accept(stream: TcpStream, key: &Key) -> io::Result<(Writer, Lines)> {
+pub(super) fn accept(stream: TcpStream, key: &Key) -> io::Result<(Writer, Lines<Incoming>)> {
     let (mut ours, mut theirs) = halves(stream)?;
+    let nonces = greet(&mut ours, &mut theirs, key)?;
+    session(ours, theirs, key, Side::Server, nonces)
+}
+
+/// The same from the other side.
+pub(super) fn connect(stream: TcpStream, key: &Key) -> io::Result<(Writer, Lines<Incoming>)> {
+    let (mut ours, mut theirs) = halves(stream)?;
+    let nonces = answer(&mut ours, &mut theirs, key)?;
+    session(ours, theirs, key, Side::Coordinator, nonces)
+}
+
+/// Finds out whether a coordinator knows the key, and shows it the same; the random
+/// numbers of both.
+fn greet(ours: &mut impl Write, theirs: &mut impl BufRead, key: &Key) -> io::Result<[String; 2]> {
     let nonce = hex(&random()?);
     let hello = Hello {
         version: VERSION,
         nonce: nonce.clone(),
         proof: None,
     };
-    say(&mut ours, &hello)?;
-    let answer: Hello = hear(&mut theirs)?;
-    let nonces = [nonce.as_bytes(), answer.nonce.as_bytes()];
-    verify(key, Side::Coordinator, nonces, answer.proof.as_deref())?;
-    let proof = hex(&proof(key, Side::Server, nonces).finalize().into_bytes());
+    say(ours, &hello)?;
+    let answer: Hello = hear(theirs)?;
+    let nonces = [nonce, answer.nonce];
+    verify(key, Side::Coordinator, &nonces, answer.proof.as_deref())?;
+    let proof = hex(&proof(key, Side::Server, &nonces).finalize().into_bytes());
     let last = Hello {
         version: VERSION,
         nonce: String::new(),
         proof: Some(proof),
     };
-    say(&mut ours, &last)?;
-    Ok(session(ours, theirs, key, Side::Server, nonces))
+    say(ours, &last)?;
+    Ok(nonces)
 }
 
-/// The same from the other side.
-pub(super) fn connect(stream: TcpStream, key: &Key) -> io::Result<(Writer, Lines)> {
-    let (mut ours, mut theirs) = halves(stream)?;
-    let hello: Hello = hear(&mut theirs)?;
+/// The same for a server.
+fn answer(ours: &mut impl Write, theirs: &mut impl BufRead, key: &Key) -> io::Result<[String; 2]> {
+    let hello: Hello = hear(theirs)?;
     let nonce = hex(&random()?);
-    let nonces = [hello.nonce.as_bytes(), nonce.as_bytes()];
-    let proof = hex(&proof(key, Side::Coordinator, nonces)
+    let nonces = [hello.nonce, nonce.clone()];
+    let proof = hex(&proof(key, Side::Coordinator, &nonces)
         .finalize()
         .into_bytes());
     let answer = Hello {
         version: VERSION,
-        nonce: nonce.clone(),
+        nonce,
         proof: Some(proof),
     };
-    say(&mut ours, &answer)?;
-    let last: Hello = hear(&mut theirs).map_err(|error| match error.kind() {
+    say(ours, &answer)?;
+    let last: Hello = hear(theirs).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => stranger("it does not accept our key"),
         _ => error,
     })?;
-    verify(key, Side::Server, nonces, last.proof.as_deref())?;
-    Ok(session(ours, theirs, key, Side::Coordinator, nonces))
+    verify(key, Side::Server, &nonces, last.proof.as_deref())?;
+    Ok(nonces)
 }
 
-fn halves(stream: TcpStream) -> io::Result<(TcpStream, BufReader<TcpStream>)> {
+fn halves(stream: TcpStream) -> io::Result<(TcpStream, BufReader<Incoming>)> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(SILENCE_MAX))?;
     stream.set_write_timeout(Some(SILENCE_MAX))?;
-    let theirs = BufReader::new(stream.try_clone()?);
-    Ok((stream, theirs))
+    let theirs = Incoming {
+        stream: stream.try_clone()?,
+        deadline: Some(Instant::now() + STRANGER_MAX),
+    };
+    Ok((stream, BufReader::new(theirs)))
 }
 
-fn proof(key: &Key, side: Side, nonces: [&[u8]; 2]) -> Hmac<Sha256> {
-    key.code(&[b"proof", side.name(), nonces[0], nonces[1]])
+fn proof(key: &Key, side: Side, [first, second]: &[String; 2]) -> Hmac<Sha256> {
+    key.code(&[b"proof", side.name(), first.as_bytes(), second.as_bytes()])
 }
 
-fn verify(key: &Key, side: Side, nonces: [&[u8]; 2], told: Option<&str>) -> io::Result<()> {
+fn verify(key: &Key, side: Side, nonces: &[String; 2], told: Option<&str>) -> io::Result<()> {
     let told = told.and_then(unhex).unwrap_or_default();
     // A short number could be known from elsewhere.
     let is_long = nonces.iter().all(|nonce| nonce.len() == 64);
@@ -218,40 +261,34 @@ fn verify(key: &Key, side: Side, nonces: [&[u8]; 2], told: Option<&str>) -> io::
 
 fn session(
     ours: TcpStream,
-    theirs: BufReader<TcpStream>,
+    mut theirs: BufReader<Incoming>,
     key: &Key,
     side: Side,
-    nonces: [&[u8]; 2],
-) -> (Writer, Lines) {
-    let code = key.code(&[b"session", nonces[0], nonces[1]]).finalize();
+    nonces: [String; 2],
+) -> io::Result<(Writer, Lines<Incoming>)> {
+    theirs.get_mut().deadline = None;
+    ours.set_read_timeout(Some(SILENCE_MAX))?;
+    let [first, second] = nonces.each_ref().map(|nonce| nonce.as_bytes());
+    let code = key.code(&[b"session", first, second]).finalize();
     let key = Key(code.into_bytes().to_vec());
     let writer = Writer {
-        stream: ours,
-        key: key.clone(),
-        side,
-        count: 0,
+        socket: Some(ours.try_clone()?),
+        ..Writer::new(ours, key.clone(), side)
     };
-    let lines = Lines {
-        stream: theirs,
-        key,
-        side: side.other(),
-        count: 0,
-        line: Vec::new(),
-    };
-    (writer, lines)
+    Ok((writer, Lines::new(theirs, key, side.other())))
 }
 
 fn stranger(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
 }
 
-fn say(stream: &mut TcpStream, line: &impl Serialize) -> io::Result<()> {
+fn say(stream: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     stream.write_all(&text)
 }
 
-fn hear<T: DeserializeOwned>(stream: &mut BufReader<TcpStream>) -> io::Result<T> {
+fn hear(stream: &mut impl BufRead) -> io::Result<Hello> {
     let mut line = Vec::new();
     stream
         .take(STRANGER_BYTES_MAX)
@@ -259,10 +296,28 @@ fn hear<T: DeserializeOwned>(stream: &mut BufReader<TcpStream>) -> io::Result<T>
     if line.is_empty() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    serde_json::from_slice(&line).map_err(|_| stranger("the other side is no test server"))
+    let hello: Hello = serde_json::from_slice(&line)
+        .map_err(|_| stranger("the other side is no test server, or another version of it"))?;
+    match hello.version {
+        VERSION => Ok(hello),
+        other => Err(stranger(&format!(
+            "the other side speaks version {other}, and this one {VERSION}; have the same milieu \
+             on both"
+        ))),
+    }
 }
 
 impl Writer {
+    fn new(stream: impl Write + Send + 'static, key: Key, side: Side) -> Writer {
+        Writer {
+            stream: Box::new(stream),
+            socket: None,
+            key,
+            side,
+            count: 0,
+        }
+    }
+
     /// Writes a line.
     pub fn send(&mut self, line: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_vec(line)?;
@@ -278,11 +333,23 @@ impl Writer {
 
     /// Ends the connection, for both sides and both halves.
     pub fn close(&self) {
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        if let Some(socket) = &self.socket {
+            let _ = socket.shutdown(std::net::Shutdown::Both);
+        }
     }
 }
 
-impl Lines {
+impl<R: Read> Lines<R> {
+    fn new(stream: BufReader<R>, key: Key, side: Side) -> Lines<R> {
+        Lines {
+            stream,
+            key,
+            side,
+            count: 0,
+            line: Vec::new(),
+        }
+    }
+
     /// The next line; `None`: the other side has ended the connection.
     pub fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         self.line.clear();
@@ -315,6 +382,42 @@ fn silent(error: io::Error) -> io::Error {
             format!("nothing was heard for {} s", SILENCE_MAX.as_secs()),
         ),
         _ => error,
+    }
+}
+
+/// For fuzzing: bytes instead of a network.
+pub(super) mod fuzz {
+    use super::*;
+
+    fn key() -> Key {
+        Key(b"the key of a fuzzer".to_vec())
+    }
+
+    /// What both sides make of a stranger who sends this; he is never believed.
+    pub fn stranger(input: &[u8]) {
+        let (mut server, mut coordinator) = (input, input);
+        let greeted = greet(&mut io::sink(), &mut server, &key());
+        let answered = answer(&mut io::sink(), &mut coordinator, &key());
+        assert!(greeted.is_err() && answered.is_err());
+        let mut lines = Lines::new(BufReader::new(input), key(), Side::Server);
+        assert!(!matches!(lines.next::<serde_json::Value>(), Ok(Some(_))));
+    }
+
+    /// The halves of a connection with a coordinator who knows the key and sends these
+    /// lines.
+    pub fn halves(lines: &[&[u8]]) -> (Writer, Lines<io::Cursor<Vec<u8>>>) {
+        let mut sent = Vec::new();
+        for (count, text) in (0_u64..).zip(lines) {
+            let side = Side::Coordinator.name();
+            let code = key().code(&[side, &count.to_le_bytes(), text]).finalize();
+            sent.extend_from_slice(hex(&code.into_bytes()).as_bytes());
+            sent.push(b' ');
+            sent.extend_from_slice(text);
+            sent.push(b'\n');
+        }
+        let sent = BufReader::new(io::Cursor::new(sent));
+        let writer = Writer::new(io::sink(), key(), Side::Server);
+        (writer, Lines::new(sent, key(), Side::Coordinator))
     }
 }
 
@@ -375,6 +478,43 @@ mod tests {
             let _ = ours.shutdown(std::net::Shutdown::Write);
             assert!(server.join().unwrap(), "{said}");
         }
+    }
+
+    #[test]
+    fn another_version_is_told() {
+        let (mut ours, theirs) = pair();
+        let server = thread::spawn(move || accept(theirs, &key("the key")).err().unwrap());
+        ours.write_all(b"{\"milieu-bench\":1,\"nonce\":\"\"}\n")
+            .unwrap();
+        let error = server.join().unwrap().to_string();
+        assert!(
+            error.contains("speaks version 1, and this one 2"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn who_is_slow_to_say_who_he_is_does_not_stay() {
+        let (mut ours, theirs) = pair();
+        let server = thread::spawn(move || accept(theirs, &key("the key")).err().unwrap());
+        // As many bytes as it takes four minutes to send.
+        for _ in 0..1000 {
+            if server.is_finished() {
+                break;
+            }
+            let _ = ours.write_all(b" ");
+            thread::sleep(Duration::from_millis(250));
+        }
+        let error = server.join().unwrap().to_string();
+        assert!(error.contains("takes too long to say who it is"), "{error}");
+    }
+
+    #[test]
+    fn what_strangers_and_peers_send_is_survived() {
+        fuzz::stranger(b"{\"milieu-bench\":2,\"nonce\":\"\"}\n");
+        let (_, mut lines) = fuzz::halves(&[b"1", b"{", b"3"]);
+        assert_eq!(lines.next::<u32>().unwrap(), Some(1));
+        assert!(lines.next::<u32>().is_err());
     }
 
     #[test]
