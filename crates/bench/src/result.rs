@@ -197,6 +197,9 @@ pub struct Host {
     /// What its clocks show beside the coordinator's; `None` for the coordinator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset: Option<Offset>,
+    /// The same when the run ended: what it drifted over days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_offset_ended: Option<Offset>,
 }
 
 /// How far the clocks of a host are ahead of the coordinator's, in nanoseconds.

@@ -123,6 +123,7 @@ fn structure(mut result: Value) -> Value {
                     "took-seconds",
                     "resources",
                     "clock-offset",
+                    "clock-offset-ended",
                 ];
                 map.retain(|key, _| !changing.contains(&&**key));
                 map.values_mut().for_each(strip);
@@ -304,4 +305,65 @@ fn a_run_goes_on_without_its_terminal() {
     wait_until(|| folder.path("results.json").exists(), "it is done");
     let log = fs::read_to_string(folder.path("results.log")).unwrap();
     assert!(log.contains("step 2 of 2"), "{log}");
+}
+
+#[test]
+fn whoever_looks_is_told_how_far_it_is() {
+    let folder = Folder::new(COUNTED);
+    let text = "[[test]]\nname = \"test\"\nvariable = { name = \"n\", values = [1, 2, 8] }\n\
+                server = [{ application = [{ kind = \"k\" }] }]\n";
+    fs::write(folder.path("test.toml"), text).unwrap();
+    let program = env!("CARGO_BIN_EXE_milieu");
+    let run = "bench run test.toml --applications applications.toml";
+    let output = Command::new(program)
+        .args(run.split(' '))
+        .arg("--json")
+        .current_dir(folder.0.path())
+        .output()
+        .unwrap();
+    let lines: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let done: Vec<_> = lines
+        .iter()
+        .map(|line| line["done"].as_u64().unwrap())
+        .collect();
+    assert_eq!(done, [1, 2, 3]);
+    let left: Vec<_> = lines
+        .iter()
+        .map(|line| line["left-seconds"].as_f64().unwrap())
+        .collect();
+    assert!(left[0] > 0.0 && left[1] > 0.0 && left[2] == 0.0, "{left:?}");
+
+    // On a terminal it is one line, which is written anew.
+    let output = Command::new("script")
+        .args([
+            "--quiet",
+            "--return",
+            "--command",
+            &format!("{program} {run}"),
+            "typescript",
+        ])
+        .current_dir(folder.0.path())
+        .stdin(Stdio::null())
+        .output();
+    let Ok(output) = output else {
+        eprintln!("not run: there is no `script`; apt-get install bsdutils");
+        return;
+    };
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let steps: Vec<&str> = shown
+        .lines()
+        .next()
+        .unwrap()
+        .split("\r\x1b[K")
+        .skip(1)
+        .collect();
+    assert_eq!(steps.len(), 3, "{shown:?}");
+    assert!(
+        steps[2].starts_with("step 3 of 3, ") && steps[2].contains(" left: test n = 8"),
+        "{shown:?}"
+    );
 }

@@ -30,7 +30,7 @@ use crate::Value;
 use crate::catalogue::{Entry, When};
 use crate::description::{Group, LostHost, Test};
 use crate::plan::{Plan, Step};
-use crate::result::{Host, Outcome, Results, StepResult, TestResults};
+use crate::result::{Host, Offset, Outcome, Results, StepResult, TestResults};
 use minder::Resources;
 use protocol::Measured;
 
@@ -55,6 +55,11 @@ pub trait Executor {
     /// They did not run as a whole.
     fn around(&mut self, _: &Order, _: Duration) -> Result<Vec<Run>, Failed> {
         Ok(Vec::new())
+    }
+
+    /// How far the clocks of hosts are ahead now, by name, where that can be measured.
+    fn offsets(&mut self) -> BTreeMap<String, Offset> {
+        BTreeMap::new()
     }
 
     /// What the hosts of a group are, by name.
@@ -352,6 +357,11 @@ impl Runner<'_> {
                 ..TestResults::new(test, of_test.ended)
             });
         }
+        for (name, offset) in self.executor.offsets() {
+            if let Some(host) = results.hosts.get_mut(&name) {
+                host.clock_offset_ended = Some(offset);
+            }
+        }
         if let Some(started) = advance.started {
             results.started = started;
         }
@@ -453,6 +463,15 @@ struct Advance {
     began: Duration,
 }
 
+impl Advance {
+    /// How long the rest probably takes, once a step has run.
+    fn left(&self, clock: &dyn Clock) -> Option<Duration> {
+        let spent = clock.elapsed().saturating_sub(self.began);
+        let rest = u32::try_from(self.steps.saturating_sub(self.done)).unwrap_or(u32::MAX);
+        Some(spent.checked_div(self.ran)?.saturating_mul(rest))
+    }
+}
+
 /// A test as far as it has run.
 struct OfTest<'a, 'r> {
     runner: &'a mut Runner<'r>,
@@ -480,9 +499,7 @@ impl OfTest<'_, '_> {
 
     /// Runs a step, unless it was kept from a run before.
     fn perform(&mut self, step: Step) -> Result<(), String> {
-        let Advance {
-            done, steps, ran, ..
-        } = *self.advance;
+        let Advance { done, steps, .. } = *self.advance;
         let runner = &mut *self.runner;
         if let Some(kept) = runner.keeper.kept(self.index, &step) {
             if done == 0 {
@@ -496,15 +513,13 @@ impl OfTest<'_, '_> {
             return Err(format!("stopped after {done} of {steps} steps"));
         }
         let variables = self.plan.values(step.point);
-        let spent = runner.clock.elapsed().saturating_sub(self.advance.began);
-        let rest = u32::try_from(steps.saturating_sub(done)).unwrap_or(u32::MAX);
         let mut progress = Progress {
             test: self.test,
             variables: &variables,
             step: &step,
             done,
             steps,
-            left: (ran > 0).then(|| (spent / ran).saturating_mul(rest)),
+            left: self.advance.left(runner.clock),
         };
         if self.has_begun.is_none() {
             self.has_begun = Some(step.clone());
@@ -521,6 +536,7 @@ impl OfTest<'_, '_> {
         self.advance.done += 1;
         self.advance.ran += 1;
         progress.done += 1;
+        progress.left = self.advance.left(runner.clock);
         runner.observer.ended(&progress, &result);
         self.ended.push(result);
         Ok(())

@@ -165,6 +165,15 @@ impl Executor for Cluster {
         self.step(order, timeout)
     }
 
+    fn offsets(&mut self) -> BTreeMap<String, Offset> {
+        let connections = self.connections.iter_mut();
+        let measured = connections.filter_map(|(name, connection)| {
+            // Whoever is lost by now has none.
+            Some((name.clone(), connection.offset().ok()??))
+        });
+        measured.collect()
+    }
+
     fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {
         let servers: Vec<&Server> = group.tests.iter().flat_map(|test| &test.servers).collect();
         for server in &servers {
@@ -423,7 +432,14 @@ impl Connection {
 
     /// What the host is, and what its clocks show beside ours.
     fn host(&mut self) -> Result<Host, Refusal> {
-        let mut host: Host = self.ask(Request::Host)?;
+        Ok(Host {
+            clock_offset: self.offset()?,
+            ..self.ask(Request::Host)?
+        })
+    }
+
+    /// How far its clocks are ahead of ours.
+    fn offset(&mut self) -> Result<Option<Offset>, Refusal> {
         let mut best: Option<Offset> = None;
         for _ in 0..CLOCK_ROUNDS {
             let before = Clocks::now();
@@ -444,8 +460,7 @@ impl Connection {
                 best = Some(offset);
             }
         }
-        host.clock_offset = best;
-        Ok(host)
+        Ok(best)
     }
 }
 

@@ -303,6 +303,7 @@ impl Observer for Teller {
                 "test": progress.test.name,
                 "done": progress.done,
                 "steps": progress.steps,
+                "left-seconds": progress.left.map(|left| left.as_secs_f64()),
                 "result": result,
             });
             let _ = super::print(&format!("{line}\n"));
