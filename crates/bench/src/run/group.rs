@@ -79,11 +79,16 @@ impl Measures {
             measures.homes.push(home);
         }
         let mut tried = Group::make(&measures.next());
+        // What is allowed to make a group is not always allowed to move there.
+        tried.enter();
+        tried.leave();
         let mut resources = Resources::default();
         tried.read(&mut resources);
         let processor = resources.counted_by.get("processor").cloned();
         let memory = resources.counted_by.get("memory").cloned();
-        measures.found("processor", processor.ok_or("cpu.stat cannot be read"));
+        let why = "this process may not move to a control group of its own, which needs one that \
+                   is delegated to it";
+        measures.found("processor", processor.ok_or(why));
         let why = "the controller of memory is not enabled there; the largest process alone";
         measures.found("memory", memory.ok_or(why));
         let of = |counts: &io::Result<()>, by: &str| match counts {
@@ -315,10 +320,15 @@ impl Group {
     /// Moves this process into the groups: what it starts is there, too.
     pub fn enter(&mut self) {
         let (unified, memory) = hierarchies();
-        let before = [unified, memory].into_iter().flatten().collect();
-        let entered = self.paths.iter().try_for_each(|path| enter(path));
-        self.before = before;
-        if entered.is_err() {
+        for path in &self.paths {
+            // Only groups of version 2 tell of events.
+            let is_unified = path.join("cgroup.events").exists();
+            let own = if is_unified { &unified } else { &memory };
+            if let (Some(own), Ok(())) = (own, enter(path)) {
+                self.before.push(own.clone());
+            }
+        }
+        if self.before.len() < self.paths.len() {
             // Half of it would be taken for the whole.
             self.leave();
             self.remove();

@@ -66,9 +66,13 @@ pub struct Resources {
     /// In the kernel for it.
     pub system_seconds: f64,
     /// The most memory that one of its processes had, in bytes. `None`: less than
-    /// the minder itself, and over before anybody looked.
+    /// the minder itself, which is all that the kernel says then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes_max: Option<u64>,
+    /// The most memory that one of its processes was seen to have while it ran: it had
+    /// this at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes_seen: Option<u64>,
     /// The most memory that all of its processes had together, in bytes: with what
     /// the kernel holds for them, and files that it keeps in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -287,14 +291,12 @@ fn used(elapsed: Duration, memory: &Memory) -> Resources {
     resources.switches_involuntary = count(usage.involuntary_context_switches());
     resources.faults_major = count(usage.major_page_faults());
     let largest = Some(bytes(usage.max_rss())).filter(|bytes| *bytes > memory.floor_bytes);
-    let mut by = vec![("processor", "rusage"), ("switches", "rusage")];
-    resources.memory_bytes_max = largest.or(memory.seen_bytes);
-    match (largest, memory.seen_bytes) {
-        (Some(_), _) => by.push(("largest-process", "rusage")),
-        (None, Some(_)) => by.push(("largest-process", "looks while it ran")),
-        (None, None) => {}
+    resources.memory_bytes_max = largest;
+    resources.memory_bytes_seen = memory.seen_bytes.filter(|_| largest.is_none());
+    let by = ["processor", "switches", "largest-process"].map(|it| (it.into(), "rusage".into()));
+    resources.counted_by = by.into_iter().collect();
+    if largest.is_none() {
+        resources.counted_by.remove("largest-process");
     }
-    let by = by.into_iter();
-    resources.counted_by = by.map(|(it, by)| (it.into(), by.into())).collect();
     resources
 }

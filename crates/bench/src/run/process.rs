@@ -99,9 +99,10 @@ impl Running {
             .unwrap_or_else(PoisonError::into_inner);
         if report.is_none() {
             let _ = killpg(self.pid, Signal::SIGKILL);
-            for path in &self.groups {
-                group::remove(path);
-            }
+        }
+        // A minder that has ended well has removed them.
+        for path in &self.groups {
+            group::remove(path);
         }
         let _ = child.wait();
         *is_reaped = true;
