@@ -273,6 +273,24 @@ fn nothing_is_left_running_when_the_coordinator_is_killed() {
 }
 
 #[test]
+fn what_hides_and_does_not_listen_ends_with_its_server() {
+    let (mark, hidden) = (unusual(5), unusual(6));
+    // It leaves its parents and their session, and does not end when it is told to.
+    let deaf = "trap '' TERM HUP INT";
+    let folder = Folder::new(&format!(
+        "[k]\ncommand = [\"sh\", \"-c\", \"{deaf}; (setsid sh -c \\\"{deaf}; sleep {hidden}; sleep {hidden}\\\" &); sleep {mark}; sleep {mark}\"]\n"
+    ));
+    let mut server = folder.server();
+    folder.describe("lost-host = \"fail\"", &[(server.port, "{ kind = \"k\" }")]);
+    let mut command = folder.bench(&["--patience", "0.1"]);
+    let mut coordinator = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| runs(&mark) && runs(&hidden), "it runs");
+    server.kill();
+    wait_until(|| !runs(&mark) && !runs(&hidden), "all of it ends");
+    assert_eq!(coordinator.wait().unwrap().code(), Some(5));
+}
+
+#[test]
 fn the_offset_between_clocks_is_measured() {
     let folder = Folder::new("[k]\ncommand = [\"echo\", \"value=1\"]\nresult = \"value=(.*)\"\n");
     let ahead = 1_000_000;

@@ -178,7 +178,8 @@ impl Executor for Local {
     fn hosts(&mut self, group: &Group) -> Result<BTreeMap<String, Host>, Failed> {
         let servers = group.tests.iter().flat_map(|test| &test.servers);
         let names = servers.map(Server::name);
-        Ok(names.map(|name| (name, self.host())).collect())
+        let host = self.host();
+        Ok(names.map(|name| (name, host.clone())).collect())
     }
 }
 
