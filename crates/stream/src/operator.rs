@@ -1,12 +1,15 @@
 //! Operators: small programs that read events and publish others.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use milieu_transfer::{Body, Event, Header, Kind, Quality, Stream, Time, Value};
 
 use crate::operators::Condition;
+use crate::operators::state::State as _;
 
 /// What reads events of one or more inputs and publishes one stream.
 ///
@@ -18,7 +21,8 @@ pub trait Operator: Send {
     fn event(&mut self, input: usize, event: &Event, out: &mut Output<'_>) -> Fate;
 
     /// Whether all that it does is to decide, by [`test`](Operator::test), which
-    /// events go on as they are. Machines then ask nothing else of it.
+    /// events go on as they are, of each by itself: it remembers nothing. Machines
+    /// then ask nothing else of it.
     fn is_filter(&self) -> bool {
         false
     }
@@ -72,6 +76,26 @@ pub trait Operator: Send {
     /// how many events may wait for one. Elsewhere it runs in place.
     fn blocks(&self) -> bool {
         false
+    }
+
+    /// What it is, for [`is_like`](Operator::is_like) of another one of its type.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
+
+    /// Whether it makes the same of all that comes from now on as another one,
+    /// which was made by an equal flow. Whoever subscribes to a flow that runs
+    /// already gets operators of its own where these are not like those that are
+    /// there, and shares them as soon as they are.
+    ///
+    /// Unless it says otherwise an operator is like one with an equal
+    /// [`snapshot`](Operator::snapshot), and like none where that is null: one
+    /// that remembers nothing has to say so, by true. It is asked now and then
+    /// while such a subscriber is there, and is to be quick.
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        let _ = now;
+        let ours = self.snapshot();
+        ours != Value::Null && ours.is_same(&other.snapshot())
     }
 
     /// What it has to remember across a restart.
@@ -244,9 +268,18 @@ impl fmt::Debug for Now<'_> {
 pub struct Output<'a> {
     now: &'a Now<'a>,
     stream: &'a Arc<Stream>,
-    sequence: &'a mut u64,
+    numbers: Numbers<'a>,
     events: &'a mut Vec<Event>,
     settled: &'a mut Settled,
+}
+
+/// How many events a stream has had.
+#[derive(Debug)]
+enum Numbers<'a> {
+    /// Nobody else publishes it.
+    Own(&'a mut u64),
+    /// Others publish it too: no two events are to have the same number.
+    Shared(&'a AtomicU64),
 }
 
 /// What became of events that an operator had held.
@@ -280,7 +313,25 @@ impl<'a> Output<'a> {
         Output {
             now,
             stream,
-            sequence,
+            numbers: Numbers::Own(sequence),
+            events,
+            settled,
+        }
+    }
+
+    /// As [`new`](Output::new), of a stream that others publish too.
+    #[inline]
+    pub(crate) fn shared(
+        now: &'a Now<'a>,
+        stream: &'a Arc<Stream>,
+        numbers: &'a AtomicU64,
+        events: &'a mut Vec<Event>,
+        settled: &'a mut Settled,
+    ) -> Output<'a> {
+        Output {
+            now,
+            stream,
+            numbers: Numbers::Shared(numbers),
             events,
             settled,
         }
@@ -330,11 +381,17 @@ impl<'a> Output<'a> {
     }
 
     fn header(&mut self, time: Time, quality: Option<Box<Quality>>) -> Header {
-        *self.sequence += 1;
+        let sequence = match &mut self.numbers {
+            Numbers::Own(last) => {
+                **last += 1;
+                **last
+            }
+            Numbers::Shared(last) => last.fetch_add(1, Relaxed) + 1,
+        };
         Header {
             stream: Arc::clone(self.stream),
             time,
-            sequence: *self.sequence,
+            sequence,
             quality,
         }
     }

@@ -136,12 +136,16 @@ fn services_are_members_too_and_whoever_comes_later_sees_them() {
         .streams
         .serve("/devices/printer", printer)
         .expect("free");
+    let published = stage
+        .streams
+        .publish("/labs/005/changes", &stage.flow(DEVICES));
+    let _published = published.expect("free");
     let mut changes = stage.subscribe(DEVICES);
     stage.says("printer", "005", true);
-    // The set is there for those that come after the event.
+    // Where it is published the set is there for those that come after the event.
     let bound = stage
         .streams
-        .bind_flow("/labs/005/devices", &stage.flow(DEVICES));
+        .bind_flow("/labs/005/devices", &stage.flow("/labs/005/changes"));
     let _bound = bound.expect("free");
     let heard = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&heard);

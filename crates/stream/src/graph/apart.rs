@@ -13,8 +13,10 @@
 //! Whatever goes wrong there stays there: a panic, and work that takes longer
 //! than hands are lent for, become a panic of the node that stands for it.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use milieu_transfer::{Event, Span, Stream, Time, Value};
@@ -95,6 +97,7 @@ impl Machine {
         let node = desk.node.get().copied();
         if let Some(node) = node.filter(|_| !desk.state().is_cleared) {
             self.guarded(now, None, |machine| machine.run_wake(now, node));
+            self.unite_touched(now);
         }
     }
 }
@@ -103,6 +106,7 @@ impl Machine {
 pub(crate) struct Desk {
     node: OnceLock<NodeId>,
     stream: Arc<Stream>,
+    numbers: Arc<AtomicU64>,
     state: Mutex<State>,
 }
 
@@ -115,6 +119,7 @@ struct State {
     done: VecDeque<Done>,
     /// Who was called last, and has not come yet.
     called: Option<Arc<dyn Hands>>,
+    /// The number of the last event that it has made.
     sequence: u64,
     /// What the operator remembers after all that is done.
     remembers: Value,
@@ -188,7 +193,6 @@ impl Desk {
         let Some(mut operator) = state.operator.take() else {
             return After::Nothing;
         };
-        let mut sequence = state.sequence;
         state.at_work = Some(AtWork {
             job: job.clone(),
             since: now.get(),
@@ -196,7 +200,7 @@ impl Desk {
         });
         drop(state);
         let ran = catch_unwind(AssertUnwindSafe(|| {
-            let made = self.run(&mut *operator, &job, now, &mut sequence);
+            let made = self.run(&mut *operator, &job, now);
             (made, operator.snapshot())
         }));
         let mut state = self.state();
@@ -209,7 +213,12 @@ impl Desk {
         }
         match ran {
             Ok((made, remembers)) => {
-                state.sequence = sequence;
+                let made_last = made.events.iter().rev().map(Event::header);
+                let mut of_its_own =
+                    made_last.filter(|last| Arc::ptr_eq(&last.stream, &self.stream));
+                if let Some(last) = of_its_own.next() {
+                    state.sequence = last.sequence;
+                }
                 state.remembers = remembers;
                 state.operator = Some(operator);
                 let made = Ok(made);
@@ -231,15 +240,9 @@ impl Desk {
         After::Fetch { again }
     }
 
-    fn run(
-        &self,
-        operator: &mut dyn Operator,
-        job: &Job,
-        now: &Now<'_>,
-        sequence: &mut u64,
-    ) -> Made {
+    fn run(&self, operator: &mut dyn Operator, job: &Job, now: &Now<'_>) -> Made {
         let (mut events, mut settled) = (Vec::new(), Settled::default());
-        let mut out = Output::new(now, &self.stream, sequence, &mut events, &mut settled);
+        let mut out = Output::shared(now, &self.stream, &self.numbers, &mut events, &mut settled);
         let fate = match job {
             Job::Event(input, event) => operator.event(*input, event, &mut out),
             Job::Wake => {
@@ -322,6 +325,7 @@ impl Apart {
     pub fn new(
         operator: Box<dyn Operator>,
         stream: Arc<Stream>,
+        numbers: Arc<AtomicU64>,
         inputs: usize,
         lent: Lent,
     ) -> Apart {
@@ -353,6 +357,7 @@ impl Apart {
         let desk = Arc::new(Desk {
             node: OnceLock::new(),
             stream,
+            numbers,
             state: Mutex::new(state),
         });
         let (address, known) = (Arc::as_ptr(&desk).addr(), Arc::downgrade(&desk));
@@ -447,6 +452,17 @@ impl Apart {
         is_some
     }
 
+    /// Takes the operator, where nothing is under way and nobody comes for it.
+    fn idle(&self) -> Option<Box<dyn Operator>> {
+        let mut state = self.desk.state();
+        let is_idle = state.waiting.is_empty()
+            && state.done.is_empty()
+            && state.at_work.is_none()
+            && state.called.is_none()
+            && self.broken.is_none();
+        is_idle.then(|| state.operator.take())?
+    }
+
     /// What is to be said of work that takes too long.
     fn overdue(&mut self, now: Time) -> Option<String> {
         let state = self.desk.state();
@@ -528,6 +544,28 @@ impl Operator for Apart {
         self.fault.as_deref()
     }
 
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    /// Both are to be idle: what is under way is nobody's memory yet.
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        let other = other.as_any().and_then(|other| other.downcast_ref());
+        let Some(other): Option<&Apart> = other else {
+            return false;
+        };
+        let Some(ours) = self.idle() else {
+            return false;
+        };
+        let like = other.idle().is_some_and(|theirs| {
+            let like = catch_unwind(AssertUnwindSafe(|| ours.is_like(&*theirs, now)));
+            other.desk.state().operator = Some(theirs);
+            like.unwrap_or_default()
+        });
+        self.desk.state().operator = Some(ours);
+        like
+    }
+
     /// What the operator remembers, the events that it has not seen as far as it
     /// remembers, those that it has made and nobody has fetched, and how many it
     /// has made in all.
@@ -600,6 +638,7 @@ impl Operator for Apart {
         let (held, due) = restored?;
         state.remembers = parts[0].clone();
         state.sequence = sequence;
+        self.desk.numbers.fetch_max(sequence, Relaxed);
         state.waiting = jobs;
         if !made.is_empty() {
             let made = Made {
@@ -714,7 +753,13 @@ mod tests {
             count: 0,
             panics_when_asked,
         };
-        Apart::new(Box::new(operator), stream(), 2, Lent::default())
+        Apart::new(
+            Box::new(operator),
+            stream(),
+            Arc::default(),
+            2,
+            Lent::default(),
+        )
     }
 
     fn saved(count: u64, input: u64, sequence: u64) -> Value {

@@ -10,6 +10,7 @@
 pub(crate) mod apart;
 mod bound;
 mod chain;
+mod late;
 mod naming;
 mod node;
 mod remote;
@@ -22,15 +23,15 @@ mod written;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use milieu_transfer::{Event, Origin, Stream, Time};
 
-use crate::flow::Flow;
 use crate::names::{Refusal, ResolutionId, Rights, Tree, WatchId};
 use crate::operator::Now;
 use naming::{Reader, Watcher};
-use node::{Node, NodeId, Nodes, SEVERAL, Work};
+use node::{KindId, Node, NodeId, Nodes, SEVERAL, Work};
 use run::Run;
 
 pub(crate) use bound::Following;
@@ -47,9 +48,13 @@ pub struct Machine {
     incarnation: u64,
     nodes: Nodes,
     /// Nodes by what they are.
-    known: HashMap<(Flow, ReaderId), NodeId>,
+    known: HashMap<late::Key, NodeId>,
+    /// Those that began later than another one of an equal flow.
+    late: late::Late,
     /// The streams of what operators publish.
-    streams: HashMap<Box<str>, Arc<Stream>>,
+    streams: HashMap<Box<str>, (Arc<Stream>, KindId)>,
+    /// How many events each of them has had.
+    made: Vec<Arc<AtomicU64>>,
     tree: Tree,
     /// The nodes of names, by what they follow in the tree.
     resolutions: HashMap<ResolutionId, NodeId>,
@@ -95,7 +100,9 @@ impl Machine {
             incarnation,
             nodes: Nodes::default(),
             known: HashMap::new(),
+            late: late::Late::default(),
             streams: HashMap::new(),
+            made: Vec::new(),
             tree: Tree::default(),
             resolutions: HashMap::new(),
             readers: HashMap::from([global]),
@@ -217,18 +224,27 @@ impl Machine {
         }
         // Whoever wants to be woken at once, again and again, waits for the next time.
         let mut again = Vec::new();
-        while let Some(&(time, _, id)) = self.timers.first() {
+        while let Some(&(time, rank, _)) = self.timers.first() {
             if time > now.get() {
                 break;
             }
-            self.set_due(id, None);
-            self.run.published = self.measured.contains(&time).then_some(time);
-            self.guarded(now, None, |machine| machine.run_wake(now, id));
-            self.run.published = None;
-            let due = self.nodes.get(id).and_then(|node| node.more.due);
-            if due.is_some_and(|due| due <= time) {
+            for id in self.due_at(time, rank) {
+                if self
+                    .nodes
+                    .get(id)
+                    .is_none_or(|node| node.more.due != Some(time))
+                {
+                    continue;
+                }
                 self.set_due(id, None);
-                again.push((id, due));
+                self.run.published = self.measured.contains(&time).then_some(time);
+                self.guarded(now, None, |machine| machine.run_wake(now, id));
+                self.run.published = None;
+                let due = self.nodes.get(id).and_then(|node| node.more.due);
+                if due.is_some_and(|due| due <= time) {
+                    self.set_due(id, None);
+                    again.push((id, due));
+                }
             }
         }
         for (id, due) in again {
@@ -240,6 +256,18 @@ impl Machine {
                 self.set_due(id, due);
             }
         }
+        self.unite_touched(now);
+    }
+
+    /// The nodes of a rank that are to be woken at a time. Their order is that of
+    /// their flows, which tells nobody which of them was there first.
+    fn due_at(&self, time: Time, rank: u32) -> Vec<NodeId> {
+        let due = self
+            .timers
+            .range((time, rank, 0)..=(time, rank, NodeId::MAX));
+        let mut due: Vec<NodeId> = due.map(|(_, _, id)| *id).collect();
+        due.sort_by(|a, b| self.nodes[*a].order(&self.nodes[*b]));
+        due
     }
 
     /// Runs somebody's code; whoever panics is taken out, and the others go on.

@@ -10,7 +10,7 @@ use milieu_transfer::{Stream, Time};
 
 use super::Machine;
 use super::node::{Node, NodeId, SEVERAL, Work};
-use super::share::Planned;
+use super::share::{Planned, Put};
 use crate::names::{
     Change, Difference, DriveId, Entry, LayerValues, Member, Publisher, Query, Refusal, Rights,
     WatchId, Why,
@@ -179,25 +179,26 @@ impl Machine {
             origin: self.origin.clone(),
             incarnation: self.incarnation,
         });
-        let input = self.put_all(now, planned, ReaderId::GLOBAL);
+        let Put { node: input, last } = self.put_all(now, planned, ReaderId::GLOBAL);
         let mut node = Node::new(Work::Names(None), stream, None);
         node.retains = self.nodes[input].retains;
         node.more.inputs.push(input);
         let id = self.nodes.insert(node);
         self.loosen(input);
-        self.nodes[input].add(id, 0);
+        let since = self.nodes[input].books.sent();
+        self.add_edge(input, id, 0, since);
         self.straighten(id);
-        self.raise(id, self.nodes[input].more.rank + 1);
         let published = self.enter_name(now, name, id);
         if let Err(refusal) = published {
             self.unpublish(now, PublicationId(id));
             return Err(refusal);
         }
-        for event in self.last_of(input) {
-            self.guarded(now, Some(&event), |machine| {
-                machine.run_to(now, input, (id, 0), &event);
+        for last in last {
+            self.guarded(now, Some(&last.event), |machine| {
+                machine.run_to(now, input, (id, 0), &last);
             });
         }
+        self.unite_touched(now);
         Ok(PublicationId(id))
     }
 
@@ -352,17 +353,22 @@ impl Machine {
             inputs.reserve_exact(usize::from(inputs.is_empty()));
             inputs.push(input);
             self.loosen(input);
-            self.nodes[input].add(names, 0);
-            self.raise(names, self.nodes[input].more.rank + 1);
+            let since = self.nodes[input].books.sent();
+            self.add_edge(input, names, 0, since);
             if self.nodes[input].retains {
                 self.retain(names);
-                retained.extend(self.last_of(input).into_iter().map(|event| (input, event)));
+                retained.extend(
+                    self.nodes[input]
+                        .last_ones()
+                        .into_iter()
+                        .map(|last| (input, last)),
+                );
             }
         }
         self.straighten(names);
-        for (input, event) in retained {
-            self.guarded(now, Some(&event), |machine| {
-                machine.run_to(now, input, (names, 0), &event);
+        for (input, last) in retained {
+            self.guarded(now, Some(&last.event), |machine| {
+                machine.run_to(now, input, (names, 0), &last);
             });
         }
     }

@@ -1,5 +1,6 @@
 //! Nodes of the operator graph, and where their events go.
 
+use std::cmp::Ordering;
 use std::ops::{Index, IndexMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use crate::receiver::Receiver;
 
 /// Which node; valid while the node is in the graph.
 pub(super) type NodeId = u32;
+
+/// Which of the streams of a machine's operators, in the order in which they came.
+pub(super) type KindId = u16;
 
 /// A source, a name, or an operator: what is touched by every event.
 pub(super) struct Node {
@@ -42,7 +46,8 @@ pub(super) struct Node {
 pub(super) struct More {
     /// What the events that it makes itself belong to.
     pub stream: Arc<Stream>,
-    pub sequence: u64,
+    /// Which numbers they have.
+    pub kind: KindId,
     /// The nodes that it reads, by input.
     pub inputs: Vec<NodeId>,
     /// The flow by which equal ones find it; a source has none.
@@ -65,6 +70,11 @@ pub(super) struct More {
     pub rank: u32,
     /// When it wants to be woken, as the timers have it.
     pub due: Option<Time>,
+    /// How many events it had received when it began, those that it held already.
+    /// More than it will ever receive: it was woken since.
+    pub began_with: u64,
+    /// How deep in each other the operators of its flow lie.
+    pub depth: u16,
 }
 
 /// What a node does with events.
@@ -78,6 +88,9 @@ pub(super) enum Work {
     Filter(Box<dyn Operator>),
     /// An operator makes something of events.
     Operator(Box<dyn Operator>),
+    /// One that began later than another one of an equal flow. As soon as an event
+    /// comes to it, it is an [`Operator`](Work::Operator) until that is done.
+    Late(Box<dyn Operator>),
     /// The operator has panicked: this is what it said.
     Broken(Arc<str>),
     /// There is no such node.
@@ -142,6 +155,14 @@ impl IndexMut<NodeId> for Nodes {
 /// That a node's events go several ways, or none, or to an operator.
 pub(super) const SEVERAL: NodeId = NodeId::MAX;
 
+/// An event that was the last one, where late subscribers are to have it.
+#[derive(Clone)]
+pub(super) struct Last {
+    pub event: Event,
+    /// So many restarts ago it came, or that of which it was made.
+    pub age: u8,
+}
+
 /// An edge to another node. Nothing stays on the way inside a machine.
 pub(super) struct Reader {
     pub node: NodeId,
@@ -189,7 +210,7 @@ impl Node {
             last: None,
             more: Box::new(More {
                 stream,
-                sequence: 0,
+                kind: 0,
                 inputs: Vec::new(),
                 flow,
                 reader: ReaderId::GLOBAL,
@@ -200,17 +221,18 @@ impl Node {
                 chained_by: None,
                 rank: 0,
                 due: None,
+                began_with: 0,
+                depth: 0,
             }),
         }
     }
 
     // Most nodes have one reader or one subscriber, and never more.
 
-    pub fn add(&mut self, node: NodeId, input: u16) {
-        let since = self.books.sent();
+    pub fn add(&mut self, at: usize, reader: Reader) {
         let few = usize::from(self.readers.is_empty());
         self.readers.reserve_exact(few);
-        self.readers.push(Reader { node, input, since });
+        self.readers.insert(at, reader);
     }
 
     pub fn add_subscriber(&mut self, subscriber: Subscriber) {
@@ -234,9 +256,42 @@ impl Node {
     /// How many events an operator holds now.
     pub fn held(&self) -> u64 {
         match &self.work {
-            Work::Operator(operator) => asked(|| operator.held() as u64).unwrap_or_default(),
+            Work::Operator(operator) | Work::Late(operator) => {
+                asked(|| operator.held() as u64).unwrap_or_default()
+            }
             _ => 0,
         }
+    }
+
+    /// Its operator, unless that is broken.
+    pub fn operator(&self) -> Option<&dyn Operator> {
+        match &self.work {
+            Work::Filter(operator) | Work::Operator(operator) | Work::Late(operator) => {
+                Some(&**operator)
+            }
+            _ => None,
+        }
+    }
+
+    /// Its last event, where late subscribers are to have it.
+    pub fn last_ones(&self) -> Vec<Last> {
+        let last = self.last.iter().map(|event| Last {
+            event: event.clone(),
+            age: self.more.last_age,
+        });
+        last.collect()
+    }
+
+    /// Which one comes first among readers of the same events, and among those who
+    /// are woken at the same time: what others are made of, and else as their flows
+    /// or names stand in order.
+    pub fn order(&self, other: &Node) -> Ordering {
+        let what = |more: &'_ More| (more.depth, more.flow.is_some());
+        let (ours, theirs) = (&self.more, &other.more);
+        what(ours)
+            .cmp(&what(theirs))
+            .then_with(|| ours.flow.cmp(&theirs.flow))
+            .then_with(|| ours.stream.name.cmp(&theirs.stream.name))
     }
 
     /// Whether it has had what came so many restarts ago.
@@ -247,7 +302,7 @@ impl Node {
     /// When an operator that was just made wants to be woken.
     pub fn first_due(&mut self) -> Option<Time> {
         let due = match &self.work {
-            Work::Operator(operator) => asked(|| operator.due()),
+            Work::Operator(operator) | Work::Late(operator) => asked(|| operator.due()),
             _ => Ok(None),
         };
         due.unwrap_or_else(|said| {

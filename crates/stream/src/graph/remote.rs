@@ -56,7 +56,8 @@ impl Machine {
     /// What a subscriber would get at once if it came now.
     pub(crate) fn last_events(&self, subscription: SubscriptionId) -> Vec<Event> {
         let node = self.subscribers.get(&subscription.0);
-        node.map_or_else(Vec::new, |node| self.last_of(*node))
+        let last = node.map_or_else(Vec::new, |node| self.last_of(*node));
+        last.into_iter().map(|last| last.event).collect()
     }
 
     /// Shows in pictures what this knows, as long as it is there.

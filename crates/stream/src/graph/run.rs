@@ -6,7 +6,7 @@
 use milieu_transfer::{Event, Time};
 
 use super::Machine;
-use super::node::{NodeId, SEVERAL, Subscriber, Work};
+use super::node::{Last, NodeId, SEVERAL, Subscriber, Work};
 use crate::books::Books;
 use crate::operator::{Fate, Now, Output, Reason, Settled};
 use crate::receiver::Delivered;
@@ -63,15 +63,17 @@ impl Machine {
         self.leave(now, node, Which(GIVEN), Some(event));
         if !self.run.todo.is_empty() || !self.run.gone.is_empty() {
             self.finish(now, Some(event));
+            self.unite_touched(now);
         }
     }
 
     /// Runs an event that left a node before to one of its readers.
-    pub(super) fn run_to(&mut self, now: &Now<'_>, node: NodeId, to: (NodeId, u16), event: &Event) {
+    pub(super) fn run_to(&mut self, now: &Now<'_>, node: NodeId, to: (NodeId, u16), last: &Last) {
+        let Last { event, age } = last;
         let mut readers = self.nodes[node].readers.iter_mut();
         if let Some(reader) = readers.find(|reader| (reader.node, reader.input) == to) {
             reader.since = reader.since.wrapping_sub(1);
-            self.run.age = self.age_of(node, event);
+            self.run.age = *age;
             self.run.todo.push(Todo::Enter(to.0, to.1, Which(GIVEN)));
             self.finish(now, Some(event));
             self.run.age = 0;
@@ -91,20 +93,22 @@ impl Machine {
             fresh, settled, at, ..
         } = &mut self.run;
         let node = &mut self.nodes[id];
-        let Work::Operator(operator) = &mut node.work else {
+        let (Work::Operator(operator) | Work::Late(operator)) = &mut node.work else {
             return;
         };
+        node.more.began_with = u64::MAX;
         *at = At::Woken(id);
-        let mut output = Output::new(
+        let mut output = Output::shared(
             now,
             &node.more.stream,
-            &mut node.more.sequence,
+            &self.made[usize::from(node.more.kind)],
             fresh,
             settled,
         );
         operator.wake(&mut output);
         *at = At::Nobody;
         self.after(id);
+        self.touch(id);
         self.finish(now, None);
     }
 
@@ -250,12 +254,18 @@ impl Machine {
         let has_had = *age > 0 && node.has_had(*age);
         let fate = match &mut node.work {
             _ if has_had => Fate::Dropped(Reason::Duplicate),
+            Work::Late(_) => {
+                self.set_to_work(id);
+                let passes = self.enter(now, id, input, which, given);
+                self.nodes[id].set_late(true);
+                return passes;
+            }
             Work::Operator(operator) => {
                 *at = At::Node(id);
-                let mut output = Output::new(
+                let mut output = Output::shared(
                     now,
                     &node.more.stream,
-                    &mut node.more.sequence,
+                    &self.made[usize::from(node.more.kind)],
                     fresh,
                     settled,
                 );
@@ -300,7 +310,7 @@ impl Machine {
         let published = first..events.len() as u32;
         todo.extend(published.rev().map(|index| Todo::Leave(id, Which(index))));
         let due = match &node.work {
-            Work::Operator(operator) => operator.due(),
+            Work::Operator(operator) | Work::Late(operator) => operator.due(),
             _ => None,
         };
         self.set_due(id, due);

@@ -1,14 +1,15 @@
 //! Subscribing: equal flows become one node.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use milieu_diagnostics::Diagnostic;
 use milieu_keys::Name;
-use milieu_transfer::{Event, Stream};
+use milieu_transfer::Stream;
 
 use super::apart::Apart;
-use super::node::{Node, NodeId, Subscriber, Work};
+use super::late::Key;
+use super::node::{KindId, Last, Node, NodeId, Reader, Subscriber, Work};
 use super::{Machine, ReaderId, SubscriptionId};
 use crate::catalogue::Catalogue;
 use crate::flow::Flow;
@@ -21,6 +22,13 @@ use crate::receiver::Receiver;
 pub struct Planned {
     /// Inputs before those that use them; the flow itself is the last.
     parts: Vec<Part>,
+}
+
+/// Where a flow's events come from, for somebody who comes now.
+pub(super) struct Put {
+    pub node: NodeId,
+    /// What it is given at once.
+    pub last: Vec<Last>,
 }
 
 struct Part {
@@ -112,7 +120,8 @@ fn diagnostic(refusal: &Refusal) -> Diagnostic {
 
 impl Machine {
     /// Subscribes a receiver of an application to a flow. Nodes that are there
-    /// already are shared. It gets the last events of sources that retain them.
+    /// already are shared, as far as that cannot be observed. It gets the last
+    /// events of sources that retain them.
     pub fn subscribe(
         &mut self,
         now: &Now<'_>,
@@ -121,7 +130,7 @@ impl Machine {
         application: Arc<str>,
         receiver: Box<dyn Receiver>,
     ) -> SubscriptionId {
-        let node = self.put_all(now, planned, reader);
+        let Put { node, last } = self.put_all(now, planned, reader);
         let id = self.number();
         self.subscribers.insert(id, node);
         self.loosen(node);
@@ -134,13 +143,14 @@ impl Machine {
             delays: None,
         });
         self.straighten(node);
-        for event in self.last_of(node) {
+        for Last { event, .. } in last {
             if self.subscribers.contains_key(&id) {
                 self.guarded(now, Some(&event), |machine| {
                     machine.run_to_last(now, node, &event)
                 });
             }
         }
+        self.unite_touched(now);
         SubscriptionId(id)
     }
 
@@ -173,13 +183,28 @@ impl Machine {
         Some(subscriber.receiver)
     }
 
-    /// The node of a flow.
-    pub(super) fn put_all(&mut self, now: &Now<'_>, planned: Planned, reader: ReaderId) -> NodeId {
-        let mut node = None;
-        for part in planned.parts {
-            node = Some(self.put_part(now, part, reader));
+    /// The node of a flow, and what whoever reads it is to have at once.
+    pub(super) fn put_all(&mut self, now: &Now<'_>, planned: Planned, reader: ReaderId) -> Put {
+        let mut put: HashMap<Flow, Put> = HashMap::new();
+        let mut last = None;
+        for Part {
+            flow,
+            does,
+            is_contextual,
+        } in planned.parts
+        {
+            let key = (flow, self.reader_of(reader, is_contextual));
+            let part = match does {
+                Does::Follow(query) => self.put_names(now, &key, query),
+                Does::Operate { operator, blocks } => {
+                    self.put_operator(now, &key, operator, blocks, &put)
+                }
+            };
+            last = Some(key.0.clone());
+            put.insert(key.0, part);
         }
-        node.expect("a flow has a part")
+        let last = last.and_then(|flow| put.remove(&flow));
+        last.expect("a flow has a part")
     }
 
     /// The reader to whom a flow's events are the same as to others.
@@ -193,83 +218,120 @@ impl Machine {
         }
     }
 
-    /// The node of a part: the one that is there, or a new one.
-    fn put_part(&mut self, now: &Now<'_>, part: Part, reader: ReaderId) -> NodeId {
-        let reader = self.reader_of(reader, part.is_contextual);
-        let key = (part.flow, reader);
-        if let Some(known) = self.known.get(&key) {
-            return *known;
-        }
-        let mut inputs = Vec::new();
-        let mut operator = "";
-        if let Flow::Operation(operation) = &key.0 {
-            let input = |flow: &Flow| self.node_of(flow, reader);
-            inputs.extend(operation.inputs.iter().map(input));
-            operator = &operation.operator;
-        }
-        let stream = self.stream_of(operator);
-        let (mut query, mut desk) = (None, None);
-        let work = match part.does {
-            Does::Follow(followed) => {
-                query = Some(followed);
-                Work::Names(None)
-            }
-            Does::Operate {
-                operator,
-                blocks: true,
-            } => {
-                let (stream, hands) = (Arc::clone(&stream), self.hands.clone());
-                let apart = Apart::new(operator, stream, inputs.len(), hands);
-                desk = Some(apart.desk());
-                Work::Operator(Box::new(apart))
-            }
-            Does::Operate { operator, .. } if operator.is_filter() => Work::Filter(operator),
-            Does::Operate { operator, .. } => Work::Operator(operator),
+    /// The node of a name. It remembers nothing, so that there is never another.
+    fn put_names(&mut self, now: &Now<'_>, key: &Key, query: Query) -> Put {
+        let node = self.first_of(key).unwrap_or_else(|| {
+            let (stream, _) = self.stream_of("");
+            let mut node = Node::new(Work::Names(None), stream, Some(key.0.clone()));
+            node.more.reader = key.1;
+            let id = self.nodes.insert(node);
+            self.enter_node(key.clone(), id);
+            self.straighten(id);
+            self.follow(id, query, key.1);
+            self.settle(now);
+            id
+        });
+        let last = self.last_of(node);
+        Put { node, last }
+    }
+
+    /// The node of an operator: one that is there, if it is as a new one would
+    /// be, and else a new one.
+    fn put_operator(
+        &mut self,
+        now: &Now<'_>,
+        key: &Key,
+        operator: Box<dyn Operator>,
+        blocks: bool,
+        put: &HashMap<Flow, Put>,
+    ) -> Put {
+        let Flow::Operation(operation) = &key.0 else {
+            unreachable!("a name has no operator");
         };
-        let retains = match &work {
-            Work::Filter(operator) | Work::Operator(operator) => operator.retains(),
-            _ => false,
+        let from = operation.inputs.iter().map(|input| &put[input]);
+        let inputs: Vec<NodeId> = from.clone().map(|input| input.node).collect();
+        let is_fed = from.clone().any(|input| !input.last.is_empty());
+        if !is_fed {
+            let mut all = self.all_of(key, &inputs);
+            if let Some(node) = all.find(|id| self.nodes[*id].is_untouched()) {
+                let last = self.last_of(node);
+                return Put { node, last };
+            }
+        }
+        let (stream, kind) = self.stream_of(&operation.operator);
+        let mut desk = None;
+        let work = if blocks {
+            let (stream, hands) = (Arc::clone(&stream), self.hands.clone());
+            let numbers = Arc::clone(&self.made[usize::from(kind)]);
+            let apart = Apart::new(operator, stream, numbers, inputs.len(), hands);
+            desk = Some(apart.desk());
+            Work::Operator(Box::new(apart))
+        } else if operator.is_filter() {
+            Work::Filter(operator)
+        } else {
+            Work::Operator(operator)
         };
         let mut node = Node::new(work, stream, Some(key.0.clone()));
+        let retains = node.operator().is_some_and(|operator| operator.retains());
         node.retains = retains || inputs.iter().any(|input| self.nodes[*input].retains);
+        let depth = inputs.iter().map(|input| self.nodes[*input].more.depth);
+        node.more.depth = depth.max().unwrap_or_default() + 1;
         node.more.inputs.clone_from(&inputs);
-        node.more.reader = reader;
-        self.restore_node(&mut node);
+        node.more.reader = key.1;
+        node.more.kind = kind;
+        self.restore_node(now, &mut node);
+        if !is_fed {
+            let mut all = self.all_of(key, &inputs);
+            if let Some(known) = all.find(|id| self.nodes[*id].is_like(&node, now)) {
+                let last = node.last_ones();
+                return Put { node: known, last };
+            }
+        }
         let due = node.first_due();
         let id = self.nodes.insert(node);
         self.set_due(id, due);
         if let Some(desk) = desk {
             desk.is_for(id);
         }
-        self.known.insert(key, id);
-        let mut retained = Vec::new();
-        for (index, input) in inputs.into_iter().enumerate() {
-            let index = index as u16;
-            self.loosen(input);
-            self.nodes[input].add(id, index);
-            self.raise(id, self.nodes[input].more.rank + 1);
-            let last = self.last_of(input).into_iter();
-            retained.extend(last.map(|event| (input, index, event)));
+        self.enter_node(key.clone(), id);
+        for (index, input) in inputs.iter().enumerate() {
+            self.loosen(*input);
+            let since = self.nodes[*input].books.sent();
+            self.add_edge(*input, id, index as u16, since);
         }
         self.straighten(id);
-        for (input, index, event) in retained {
-            let to = (id, index);
-            self.guarded(now, Some(&event), |machine| {
-                machine.run_to(now, input, to, &event)
-            });
+        for (index, input) in from.enumerate() {
+            for last in &input.last {
+                let to = (id, index as u16);
+                self.guarded(now, Some(&last.event), |machine| {
+                    machine.run_to(now, input.node, to, last)
+                });
+            }
         }
-        if let Some(query) = query {
-            self.follow(id, query, reader);
-            self.settle(now);
-        }
-        id
+        let last = self.nodes[id].last_ones();
+        Put { node: id, last }
     }
 
-    /// The stream of what an operator publishes: one for each kind of operator.
-    /// A flow that is published under a name has one of its own.
-    fn stream_of(&mut self, operator: &str) -> Arc<Stream> {
+    /// Lets a node read another, of which so many events are not for it. Where
+    /// the edge stands among others, their flows decide: nobody sees by the order
+    /// in which events come who was there first.
+    pub(super) fn add_edge(&mut self, from: NodeId, to: NodeId, input: u16, since: u64) {
+        let node = to;
+        let place = |reader: &Reader| {
+            let order = self.nodes[reader.node].order(&self.nodes[node]);
+            order.then(reader.input.cmp(&input)).is_le()
+        };
+        let at = self.nodes[from].readers.partition_point(place);
+        self.nodes[from].add(at, Reader { node, input, since });
+        self.raise(to, self.nodes[from].more.rank + 1);
+    }
+
+    /// The stream of what an operator publishes: one for each kind of operator,
+    /// with numbers that all of its kind share, so that each event has its own.
+    /// A flow that is published under a name has a stream of its own.
+    fn stream_of(&mut self, operator: &str) -> (Arc<Stream>, KindId) {
         if let Some(known) = self.streams.get(operator) {
-            return Arc::clone(known);
+            return known.clone();
         }
         let name = Name::parse(&format!("/{operator}"));
         let stream = Arc::new(Stream {
@@ -277,44 +339,24 @@ impl Machine {
             origin: self.origin.clone(),
             incarnation: self.incarnation,
         });
-        self.streams.insert(operator.into(), Arc::clone(&stream));
-        stream
-    }
-
-    /// The node of a flow that has one, for a reader.
-    fn node_of(&self, flow: &Flow, reader: ReaderId) -> NodeId {
-        let of = |reader| self.known.get(&(flow.clone(), reader));
-        let node = of(reader).or_else(|| of(ReaderId::GLOBAL));
-        *node.expect("inputs come before those that use them")
+        let kind = KindId::try_from(self.made.len()).expect("a catalogue has no more operators");
+        self.made.push(Arc::default());
+        self.streams
+            .insert(operator.into(), (Arc::clone(&stream), kind));
+        (stream, kind)
     }
 
     /// The last events of a node, where it retains them.
-    pub(super) fn last_of(&self, node: NodeId) -> Vec<Event> {
+    pub(super) fn last_of(&self, node: NodeId) -> Vec<Last> {
         let node = &self.nodes[node];
-        match &node.work {
-            Work::Names(_) => {
-                let last = |input: &NodeId| self.nodes[*input].last.clone();
-                node.more.inputs.iter().filter_map(last).collect()
-            }
-            _ => node.last.clone().into_iter().collect(),
-        }
-    }
-
-    /// So many restarts ago one of a node's last events came.
-    pub(super) fn age_of(&self, node: NodeId, event: &Event) -> u8 {
-        let node = &self.nodes[node];
-        let of = |node: &Node| {
-            let mut last = node.last.iter();
-            last.find(|last| last.is(event)).map(|_| node.more.last_age)
+        let Work::Names(_) = node.work else {
+            return node.last_ones();
         };
-        let age = match &node.work {
-            Work::Names(_) => {
-                let inputs = node.more.inputs.iter();
-                inputs.filter_map(|input| of(&self.nodes[*input])).next()
-            }
-            _ => of(node),
-        };
-        age.unwrap_or_default()
+        let inputs = node.more.inputs.iter().map(|input| &self.nodes[*input]);
+        let mut inputs: Vec<&Node> = inputs.filter(|input| input.last.is_some()).collect();
+        // In the order of their names, and not in that in which they came.
+        inputs.sort_by(|a, b| a.more.stream.name.cmp(&b.more.stream.name));
+        inputs.into_iter().flat_map(Node::last_ones).collect()
     }
 
     /// Takes out a node that nobody reads, and its inputs if nobody reads them.
@@ -329,10 +371,13 @@ impl Machine {
             let Some(node) = self.nodes.remove(id) else {
                 continue;
             };
-            self.keep_node(&node);
             self.unfollow(id, &node.work, node.more.reader);
-            if let Some(flow) = node.more.flow {
-                self.known.remove(&(flow, node.more.reader));
+            if let Some(flow) = &node.more.flow {
+                let key = (flow.clone(), node.more.reader);
+                // What it knows is for the next life, unless others go on with the flow.
+                if self.forget_node(&key, id) {
+                    self.keep_node(&node);
+                }
             }
             for (index, input) in node.more.inputs.iter().enumerate() {
                 let index = if matches!(node.work, Work::Names(_)) {

@@ -11,9 +11,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use milieu_diagnostics::Source;
-use milieu_transfer::{Event, Map, Value};
+use milieu_transfer::{Event, Map, Span, Time, Value};
 
 use super::naming::ReaderId;
 use super::node::{Node, Work, asked};
@@ -21,7 +22,7 @@ use super::{Machine, written};
 use crate::catalogue::Catalogue;
 use crate::flow::{Flow, Parameter};
 use crate::language::Language;
-use crate::operator::Operator;
+use crate::operator::Now;
 use crate::operators::state::{self, State as _};
 
 /// What a snapshot begins with: its kind, and the version of what follows.
@@ -30,6 +31,9 @@ const VERSIONED: usize = 15;
 
 /// So many restarts a state is kept that nobody asks for.
 const RESTARTS_MAX: u64 = 16;
+
+/// For so long what was restored is there for those who come later.
+const GIVEN_FOR: Span = Span::from_nanoseconds(60_000_000_000);
 
 /// No stream has had so many events, and there is room for as many more.
 const SEQUENCE_MAX: u64 = u64::MAX / 2;
@@ -106,6 +110,9 @@ const DEPARTED_MAX: usize = 256;
 #[derive(Default)]
 pub(super) struct Saved {
     waiting: HashMap<Flow, State>,
+    /// What the first operator of a flow has got, and when: for those who come
+    /// soon after it, as all do who come when a program starts.
+    given: HashMap<Flow, (Time, State)>,
     lost: Vec<NotRestored>,
     /// What could not be written into the last snapshot.
     not_kept: Vec<NotRestored>,
@@ -174,7 +181,12 @@ impl Machine {
         self.saved.is_kept = true;
         // In the order of their texts, so that equal states are equal bytes.
         let mut states = BTreeMap::new();
-        let running = self.nodes.iter().filter_map(|(_, node)| saved(node));
+        // Where there are copies, those who came first have seen most.
+        let nodes = self
+            .nodes
+            .iter()
+            .filter(|(id, _)| self.copy_of(*id).is_none());
+        let running = nodes.filter_map(|(_, node)| self.saved(node));
         for (flow, mut state) in running {
             state.text = Language::Pipeline.write_flow(flow, catalogue).into();
             states.insert(Arc::clone(&state.text), state.save());
@@ -281,7 +293,8 @@ impl Machine {
         if !self.saved.is_kept {
             return;
         }
-        if let Some((flow, state)) = saved(node) {
+        if let Some((flow, state)) = self.saved(node) {
+            self.saved.given.remove(flow);
             let departed = &mut self.saved.departed;
             if departed.len() == DEPARTED_MAX {
                 departed.pop_front();
@@ -291,31 +304,43 @@ impl Machine {
     }
 
     /// Gives a node that was just made the state that waits for it.
-    pub(super) fn restore_node(&mut self, node: &mut Node) {
+    pub(super) fn restore_node(&mut self, now: &Now<'_>, node: &mut Node) {
         if !self.saved.is_kept || node.more.reader != ReaderId::GLOBAL {
             return;
         }
         let Some(flow) = &node.more.flow else { return };
-        self.saved.departed.retain(|(departed, _)| departed != flow);
-        let Some(state) = self.saved.waiting.remove(flow) else {
+        let flow = flow.clone();
+        self.saved
+            .departed
+            .retain(|(departed, _)| *departed != flow);
+        let state = self
+            .saved
+            .waiting
+            .remove(&flow)
+            .map(|state| (now.get(), state));
+        let Some((given, state)) = state.or_else(|| self.saved.given.remove(&flow)) else {
             return;
         };
-        let operator = match &mut node.work {
-            Work::Operator(operator) | Work::Filter(operator) => operator,
-            _ => return,
+        if given + GIVEN_FOR < now.get() {
+            return;
+        }
+        let (Work::Operator(operator) | Work::Filter(operator)) = &mut node.work else {
+            return;
         };
+        let numbers = &self.made[usize::from(node.more.kind)];
         let restored = asked(|| {
             operator.restore(&state.remembers.clone()?)?;
             Ok((operator.held() as u64, operator.retains()))
         });
         let why = match restored {
             Ok(Ok((held, retains))) => {
-                node.more.sequence = state.sequence;
+                numbers.fetch_max(state.sequence, Relaxed);
                 // What it holds came in in its life before.
-                node.books.received = held;
-                node.last = state.last.filter(|_| retains);
+                (node.books.received, node.more.began_with) = (held, held);
+                node.last = state.last.clone().filter(|_| retains);
                 let age = u8::try_from(state.restarts).unwrap_or(u8::MAX);
                 (node.more.age, node.more.last_age) = (age, age);
+                self.saved.given.insert(flow, (given, state));
                 return;
             }
             Ok(Err(why)) => why,
@@ -330,35 +355,32 @@ impl Machine {
             why: WhyNot::Refused(why),
         });
     }
-}
 
-/// The state of a node, if it has one that can be written down.
-fn saved(node: &Node) -> Option<(&Flow, State)> {
-    let operator: &dyn Operator = match &node.work {
-        Work::Operator(operator) | Work::Filter(operator) => &**operator,
-        _ => return None,
-    };
-    let flow = node.more.flow.as_ref()?;
-    if node.more.reader != ReaderId::GLOBAL || !can_be_said(flow) {
-        return None;
+    /// The state of a node, if it has one that can be written down.
+    fn saved<'a>(&self, node: &'a Node) -> Option<(&'a Flow, State)> {
+        let operator = node.operator()?;
+        let flow = node.more.flow.as_ref()?;
+        if node.more.reader != ReaderId::GLOBAL || !can_be_said(flow) {
+            return None;
+        }
+        let remembers = asked(|| (operator.snapshot(), operator.retains()));
+        let (remembers, retains) = match remembers {
+            Ok((remembers, retains)) => (Ok(remembers), retains),
+            Err(said) => (Err(said), false),
+        };
+        let last = node.last.clone().filter(|_| retains);
+        if remembers == Ok(Value::Null) && last.is_none() {
+            return None;
+        }
+        let state = State {
+            text: "".into(),
+            remembers,
+            last,
+            sequence: self.made[usize::from(node.more.kind)].load(Relaxed),
+            restarts: 0,
+        };
+        Some((flow, state))
     }
-    let remembers = asked(|| (operator.snapshot(), operator.retains()));
-    let (remembers, retains) = match remembers {
-        Ok((remembers, retains)) => (Ok(remembers), retains),
-        Err(said) => (Err(said), false),
-    };
-    let last = node.last.clone().filter(|_| retains);
-    if remembers == Ok(Value::Null) && last.is_none() {
-        return None;
-    }
-    let state = State {
-        text: "".into(),
-        remembers,
-        last,
-        sequence: node.more.sequence,
-        restarts: 0,
-    };
-    Some((flow, state))
 }
 
 /// Whether all functions of a flow have names.

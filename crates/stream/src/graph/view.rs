@@ -32,6 +32,9 @@ pub struct NodeView {
     pub kind: Arc<str>,
     /// The flow that it runs; nothing for a source.
     pub flow: Option<Flow>,
+    /// The node that does the same for those who came before: this one began
+    /// later, and lasts until nothing can tell them apart.
+    pub copy_of: Option<u32>,
     /// The name of the stream that it publishes.
     pub name: String,
     /// Its books.
@@ -219,10 +222,7 @@ impl Machine {
             if let Some(more) = counted.get(&id) {
                 books += more;
             }
-            let fault = match &node.work {
-                Work::Operator(operator) | Work::Filter(operator) => operator.fault(),
-                _ => None,
-            };
+            let fault = node.operator().and_then(|operator| operator.fault());
             let fault = self.fault_in_chain(id).or(fault).map(str::to_owned);
             let broken = match &node.work {
                 Work::Broken(said) => Some(Arc::clone(said)),
@@ -232,6 +232,7 @@ impl Machine {
                 id,
                 kind,
                 flow: node.more.flow.clone(),
+                copy_of: self.copy_of(id),
                 name: node.more.stream.name.as_str().to_owned(),
                 books: books.clone(),
                 rate: None,

@@ -1,13 +1,14 @@
 //! `change`: what is another value than before.
 
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Value};
+use milieu_transfer::{Event, Time, Value};
+use std::any::Any;
 
 use super::groups::Groups;
 use super::key::Key;
 use super::parameters::{BY, FORGET, GROUPS, OF, forget, groups, optional};
 use super::terms::{Id, Terms, number, trusted};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -102,6 +103,14 @@ impl Operator for Change {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Change| self.last.is_like(&other.last, now))
     }
 
     fn snapshot(&self) -> Value {

@@ -1,5 +1,6 @@
 //! `debounce`: what lasts.
 
+use std::any::Any;
 use std::collections::HashMap;
 
 use milieu_diagnostics::Diagnostic;
@@ -11,7 +12,7 @@ use super::parameters::{BY, FORGET, GROUPS, forget, groups, optional, required};
 use super::state::{State, parts, state};
 use super::terms::{Id, Terms, trusted};
 use super::timers::Timers;
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -208,6 +209,17 @@ impl Operator for Debounce {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        // When they are looked at follows from that, or is in vain.
+        alike(other, |other: &Debounce| {
+            self.waiting.is_same(&other.waiting) && self.settled.is_like(&other.settled, now)
+        })
     }
 
     fn snapshot(&self) -> Value {

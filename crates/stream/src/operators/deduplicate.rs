@@ -1,5 +1,6 @@
 //! `deduplicate`: every event once.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -8,9 +9,9 @@ use milieu_transfer::{Event, Span, Time, Value};
 
 use super::key::Key;
 use super::parameters::{defaulting, optional};
-use super::state::State;
+use super::state::{State, are_same};
 use super::terms::{Id, Terms};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Declared, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -96,10 +97,10 @@ impl Deduplicate {
                 Key::new(self.terms.value(of, event)?)
             }
         };
-        // A clock that is set back must not let them be remembered for long.
-        let within = self.within;
-        let is_over = |seen: Time| seen + within < now || seen > now;
-        while self.order.front().is_some_and(|(seen, _)| is_over(*seen)) {
+        while let Some((seen, _)) = self.order.front() {
+            if !self.is_over(*seen, now) {
+                break;
+            }
             self.forget();
         }
         if self.seen.contains_key(&key) {
@@ -111,6 +112,12 @@ impl Deduplicate {
         self.seen.insert(key.clone(), now);
         self.order.push_back((now, key));
         Ok(())
+    }
+
+    /// Whether what came then is not remembered any more. A clock that is set
+    /// back must not let it be remembered for long.
+    fn is_over(&self, seen: Time, now: Time) -> bool {
+        seen + self.within < now || seen > now
     }
 
     /// Forgets the oldest.
@@ -143,6 +150,24 @@ impl Operator for Deduplicate {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Deduplicate| {
+            let forgotten = |of: &Deduplicate| {
+                let over = of
+                    .order
+                    .iter()
+                    .take_while(|(seen, _)| self.is_over(*seen, now));
+                over.count()
+            };
+            let (ours, theirs) = (forgotten(self), forgotten(other));
+            are_same(self.order.range(ours..), other.order.range(theirs..))
+        })
     }
 
     fn snapshot(&self) -> Value {

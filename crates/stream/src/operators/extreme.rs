@@ -1,5 +1,6 @@
 //! `extreme`: new highs and lows.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 
 use milieu_diagnostics::Diagnostic;
@@ -9,7 +10,7 @@ use super::key::Key;
 use super::parameters::{AHEAD, BY, GROUPS, LATENESS, OF, OFFSET, defaulting, groups};
 use super::state::State;
 use super::terms::{Id, Terms, trusted};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Declared, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -107,13 +108,19 @@ struct Extreme {
 }
 
 impl Extreme {
+    /// Which windows nothing more can come for, by their starts.
+    fn over(&self, now: Time) -> impl Fn(Time) -> bool + use<> {
+        let (window, lateness) = (self.window, self.lateness);
+        move |start| start + window + lateness < now
+    }
+
     fn decide(&mut self, event: &Event, out: &Output<'_>) -> Result<bool, Reason> {
         trusted(event)?;
         let now = out.now();
         if event.time() > now + self.ahead {
             return Err(Reason::Future);
         }
-        let over = |start: Time| start + self.window + self.lateness < now;
+        let over = self.over(now);
         self.known.retain(|start, _| !over(*start));
         let start = (event.time() + self.offset).aligned(self.window) - self.offset;
         if over(start) {
@@ -149,6 +156,22 @@ impl Operator for Extreme {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        let over = self.over(now);
+        alike(other, |other: &Extreme| {
+            // They are in order, so that what is open still stands at the end.
+            let open = |known: &BTreeMap<_, _>| known.keys().filter(|start| !over(**start)).count();
+            let pairs = self.known.iter().rev().zip(other.known.iter().rev());
+            let mut pairs = pairs.take(open(&self.known));
+            open(&self.known) == open(&other.known)
+                && pairs.all(|(a, b)| a.0 == b.0 && a.1.is_same(b.1))
+        })
     }
 
     fn snapshot(&self) -> Value {

@@ -74,6 +74,21 @@ impl<T: Default> Groups<T> {
         self.full_until = oldest.map_or(now, |oldest| oldest + forget);
     }
 
+    /// Whether from now on nothing can tell them apart. Groups that nothing came
+    /// for in a long time are as good as forgotten.
+    pub fn is_like(&self, other: &Groups<T>, now: Time) -> bool
+    where
+        T: State,
+    {
+        let lives = |group: &Group<T>| group.touched + self.forget >= now;
+        let living = |groups: &Groups<T>| groups.known.iter().filter(|(_, of)| lives(of)).count();
+        let same = |(key, ours): (&Key, &Group<T>)| {
+            let theirs = other.known.get(key);
+            !lives(ours) || theirs.is_some_and(|theirs| ours.is_same(theirs))
+        };
+        self.known.iter().all(same) && living(self) == living(other)
+    }
+
     pub fn save(&self) -> milieu_transfer::Value
     where
         T: State,
@@ -99,5 +114,9 @@ impl<T: State> State for Group<T> {
     fn load(value: &milieu_transfer::Value) -> Result<Self, String> {
         let (touched, of) = State::load(value)?;
         Ok(Group { touched, of })
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.touched.is_same(&other.touched) && self.of.is_same(&other.of)
     }
 }

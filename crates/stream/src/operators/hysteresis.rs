@@ -1,12 +1,13 @@
 //! `hysteresis`: a switch that does not flutter.
 
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Map, Value};
+use milieu_transfer::{Event, Map, Time, Value};
+use std::any::Any;
 
 use super::groups::Groups;
 use super::parameters::{BY, FORGET, GROUPS, forget, groups, required};
 use super::terms::{Id, Terms, trusted};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Declared, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -102,6 +103,16 @@ impl Operator for Hysteresis {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Hysteresis| {
+            self.is_on.is_like(&other.is_on, now)
+        })
     }
 
     fn snapshot(&self) -> Value {

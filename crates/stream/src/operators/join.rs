@@ -1,16 +1,17 @@
 //! `join`: an event together with the latest ones of other streams.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Map, Rights, Span, Value};
+use milieu_transfer::{Event, Map, Rights, Span, Time, Value};
 
 use super::groups::Groups;
 use super::parameters::{FORGET, GROUPS, forget, groups, optional, required};
 use super::quality::{carried, failure};
 use super::terms::{Id, Terms};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Declared, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -156,6 +157,17 @@ impl Operator for Join {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Join| {
+            let mut others = self.others.iter().zip(&other.others);
+            others.all(|(ours, theirs)| ours.is_like(theirs, now))
+        })
     }
 
     fn snapshot(&self) -> Value {

@@ -77,4 +77,8 @@ impl<T: State> State for Keyed<T> {
         let (ungrouped, grouped) = State::load(value)?;
         Ok(Keyed { ungrouped, grouped })
     }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.ungrouped.is_same(&other.ungrouped) && self.grouped.is_same(&other.grouped)
+    }
 }

@@ -1,5 +1,6 @@
 //! `members`: the set that events join and leave.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
 use milieu_diagnostics::Diagnostic;
@@ -10,7 +11,7 @@ use super::parameters::{defaulting, optional, required};
 use super::state::State;
 use super::terms::{Id, Terms, trusted};
 use super::timers::Timers;
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -179,6 +180,15 @@ impl Operator for Members {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, _: Time) -> bool {
+        // When they are looked at follows from that, or is in vain.
+        alike(other, |other: &Members| self.until.is_same(&other.until))
     }
 
     fn snapshot(&self) -> Value {

@@ -7,7 +7,8 @@
 //!   when something is over. So one wrong timestamp stalls nothing;
 //! - what an operator remembers is bounded, and what does not fit is dropped as
 //!   [`Reason::Overflow`](crate::Reason::Overflow);
-//! - an operator that is restored from a snapshot goes on as the first one would.
+//! - an operator that is restored from a snapshot goes on as the first one would;
+//! - two that are like each other make the same of all that comes.
 
 mod aggregate;
 mod arguments;
@@ -38,6 +39,7 @@ pub use filter::{Condition, Filters};
 pub(crate) use quality::carried;
 
 use crate::catalogue::{Catalogue, Definition};
+use crate::operator::Operator;
 
 /// What a reader of the documentation learns of an operator.
 #[derive(Debug)]
@@ -94,4 +96,12 @@ static PAGES: [&Page; 15] = [
 #[must_use]
 pub fn catalogue() -> Catalogue {
     Catalogue::new(PAGES.iter().map(|page| page.definition))
+}
+
+/// Whether something holds of another operator, which is to be of this type.
+fn alike<T: Operator + 'static>(other: &dyn Operator, like: impl FnOnce(&T) -> bool) -> bool {
+    other
+        .as_any()
+        .and_then(|other| other.downcast_ref())
+        .is_some_and(like)
 }

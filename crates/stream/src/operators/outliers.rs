@@ -1,14 +1,15 @@
 //! `outliers`: numbers that lie far from the others.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Value};
+use milieu_transfer::{Event, Time, Value};
 
 use super::groups::Groups;
 use super::parameters::{BY, FORGET, GROUPS, OF, defaulting, forget, groups};
 use super::terms::{Id, Terms, trusted};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -159,6 +160,16 @@ impl Operator for Outliers {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Outliers| {
+            self.last.is_like(&other.last, now)
+        })
     }
 
     fn snapshot(&self) -> Value {

@@ -1,5 +1,6 @@
 //! `sample`: the last event of every span.
 
+use std::any::Any;
 use std::collections::HashMap;
 
 use milieu_diagnostics::Diagnostic;
@@ -9,7 +10,7 @@ use super::key::Key;
 use super::parameters::{BY, GROUPS, groups, required};
 use super::state::{State, parts};
 use super::terms::{Id, Terms};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -118,6 +119,16 @@ impl Operator for Sample {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, _: Time) -> bool {
+        alike(other, |other: &Sample| {
+            self.end == other.end && self.last.is_same(&other.last)
+        })
     }
 
     fn snapshot(&self) -> Value {

@@ -15,6 +15,18 @@ pub(crate) trait State: Sized {
 
     /// Says what is wrong if the value is nothing that was saved.
     fn load(value: &Value) -> Result<Self, String>;
+
+    /// Whether nothing can tell them apart. Numbers are then the same in all
+    /// their bits: `0.0` and `-0.0` are not written alike.
+    fn is_same(&self, other: &Self) -> bool;
+}
+
+/// Whether the same things follow on each other.
+pub(crate) fn are_same<'a, T: State + 'a>(
+    ours: impl ExactSizeIterator<Item = &'a T>,
+    theirs: impl ExactSizeIterator<Item = &'a T>,
+) -> bool {
+    ours.len() == theirs.len() && ours.zip(theirs).all(|(our, their)| our.is_same(their))
 }
 
 /// The parts of a list of so many values.
@@ -53,13 +65,17 @@ macro_rules! state {
                 )*
                 Ok($type { $($field),* })
             }
+
+            fn is_same(&self, other: &Self) -> bool {
+                $($crate::operators::state::State::is_same(&self.$field, &other.$field))&&*
+            }
         }
     };
 }
 pub(crate) use state;
 
 macro_rules! scalar {
-    ($($type:ty as $variant:ident, $called:literal;)*) => {$(
+    ($($type:ty as $variant:ident, $called:literal, $same:expr;)*) => {$(
         impl State for $type {
             fn save(&self) -> Value {
                 Value::$variant(self.clone())
@@ -71,18 +87,23 @@ macro_rules! scalar {
                     _ => Err(concat!($called, " was saved").to_owned()),
                 }
             }
+
+            fn is_same(&self, other: &Self) -> bool {
+                let same: fn(&Self, &Self) -> bool = $same;
+                same(self, other)
+            }
         }
     )*};
 }
 
 scalar! {
-    bool as Bool, "yes or no";
-    u64 as Uint, "a count";
-    i64 as Int, "a whole number";
-    f64 as Double, "a number";
-    Arc<str> as Text, "a text";
-    Time as Time, "a time";
-    Span as Span, "a span";
+    bool as Bool, "yes or no", bool::eq;
+    u64 as Uint, "a count", u64::eq;
+    i64 as Int, "a whole number", i64::eq;
+    f64 as Double, "a number", |a, b| a.to_bits() == b.to_bits();
+    Arc<str> as Text, "a text", |a, b| a == b;
+    Time as Time, "a time", Time::eq;
+    Span as Span, "a span", Span::eq;
 }
 
 impl State for i32 {
@@ -92,6 +113,10 @@ impl State for i32 {
 
     fn load(value: &Value) -> Result<Self, String> {
         i32::try_from(i64::load(value)?).map_err(|_| "a small number was saved".to_owned())
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self == other
     }
 }
 
@@ -103,6 +128,25 @@ impl State for Value {
     fn load(value: &Value) -> Result<Self, String> {
         Ok(value.clone())
     }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Value::Double(ours), Value::Double(theirs)) => ours.is_same(theirs),
+            (Value::List(ours), Value::List(theirs)) => {
+                Arc::ptr_eq(ours, theirs) || are_same(ours.iter(), theirs.iter())
+            }
+            (Value::Map(ours), Value::Map(theirs)) => {
+                let entries = || ours.iter().zip(theirs.iter());
+                let same = || entries().all(|(a, b)| a.0.is_same(b.0) && a.1.is_same(b.1));
+                Arc::ptr_eq(ours, theirs) || ours.len() == theirs.len() && same()
+            }
+            (Value::Private(ours), Value::Private(theirs)) => ours.is_same(theirs),
+            (Value::Shared(our_id, ours), Value::Shared(their_id, theirs)) => {
+                our_id == their_id && ours.is_same(theirs)
+            }
+            (ours, theirs) => ours == theirs,
+        }
+    }
 }
 
 impl State for Key {
@@ -113,6 +157,10 @@ impl State for Key {
     fn load(value: &Value) -> Result<Self, String> {
         Ok(Key::new(value.clone()))
     }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.value().is_same(other.value())
+    }
 }
 
 impl<T: State> State for Box<T> {
@@ -122,6 +170,10 @@ impl<T: State> State for Box<T> {
 
     fn load(value: &Value) -> Result<Self, String> {
         T::load(value).map(Box::new)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (**self).is_same(other)
     }
 }
 
@@ -138,6 +190,10 @@ impl<T: State> State for Option<T> {
             _ => Err("one or none was saved".to_owned()),
         }
     }
+
+    fn is_same(&self, other: &Self) -> bool {
+        are_same(self.iter(), other.iter())
+    }
 }
 
 impl<A: State, B: State> State for (A, B) {
@@ -148,6 +204,10 @@ impl<A: State, B: State> State for (A, B) {
     fn load(value: &Value) -> Result<Self, String> {
         let parts = parts(value, 2)?;
         Ok((A::load(&parts[0])?, B::load(&parts[1])?))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.0.is_same(&other.0) && self.1.is_same(&other.1)
     }
 }
 
@@ -160,6 +220,10 @@ macro_rules! sequence {
 
             fn load(value: &Value) -> Result<Self, String> {
                 list(value)?.iter().map(T::load).collect()
+            }
+
+            fn is_same(&self, other: &Self) -> bool {
+                are_same(self.iter(), other.iter())
             }
         }
     )*};
@@ -177,6 +241,10 @@ impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
     fn load(value: &Value) -> Result<Self, String> {
         list(value)?.iter().map(<(K, V)>::load).collect()
     }
+
+    fn is_same(&self, other: &Self) -> bool {
+        are_same(self.keys(), other.keys()) && are_same(self.values(), other.values())
+    }
 }
 
 /// In the order of the keys, so that equal states are saved equally.
@@ -191,6 +259,14 @@ impl<K: State + Ord + Hash, V: State> State for HashMap<K, V> {
 
     fn load(value: &Value) -> Result<Self, String> {
         list(value)?.iter().map(<(K, V)>::load).collect()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let same = |(key, ours): (&K, &V)| {
+            let theirs = other.get_key_value(key);
+            theirs.is_some_and(|(their_key, theirs)| key.is_same(their_key) && ours.is_same(theirs))
+        };
+        self.len() == other.len() && self.iter().all(same)
     }
 }
 
@@ -233,5 +309,58 @@ impl State for Event {
             quality: State::load(&parts[5])?,
         };
         Ok(Event::new(header, parts[6].clone()))
+    }
+
+    /// A typed one is the same as itself alone: what is in it is not asked for.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_value = |event: &Event| event.get::<Value>().is_some();
+        self.is(other) || is_value(self) && is_value(other) && self.save().is_same(&other.save())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use milieu_transfer::Map;
+
+    #[test]
+    fn what_is_written_differently_is_not_the_same() {
+        let map = |entries: [(&str, f64); 2]| Value::from(Map::from_iter(entries));
+        let all: Vec<Value> = vec![
+            Value::Null,
+            Value::Int(0),
+            Value::Uint(0),
+            Value::Double(0.0),
+            Value::Double(-0.0),
+            Value::Double(f64::NAN),
+            vec![Value::Double(0.0)].into(),
+            vec![Value::Double(-0.0)].into(),
+            map([("a", 0.0), ("b", 1.0)]),
+            map([("a", -0.0), ("b", 1.0)]),
+            map([("b", 1.0), ("a", 0.0)]),
+            Value::Private(Arc::new(Value::Double(0.0))),
+            Value::Private(Arc::new(Value::Double(-0.0))),
+            Value::Shared(1, Arc::new(Value::Double(0.0))),
+            Value::Shared(2, Arc::new(Value::Double(0.0))),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            for (other_at, other) in all.iter().enumerate() {
+                assert_eq!(one.is_same(other), at == other_at, "{one:?} and {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_maps_are_the_same_too() {
+        let of = |pairs: &[(i64, f64)]| -> HashMap<Key, f64> {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(key, value)| (Key::new((*key).into()), *value))
+                .collect()
+        };
+        assert!(of(&[(1, 0.5), (2, 0.5)]).is_same(&of(&[(2, 0.5), (1, 0.5)])));
+        assert!(!of(&[(1, 0.5), (2, 0.5)]).is_same(&of(&[(1, 0.5), (3, 0.5)])));
+        assert!(!of(&[(1, 0.5)]).is_same(&of(&[(1, 0.5), (2, 0.5)])));
+        assert!(!of(&[(1, 0.0)]).is_same(&of(&[(1, -0.0)])));
     }
 }

@@ -2,11 +2,12 @@
 
 use milieu_diagnostics::Diagnostic;
 use milieu_transfer::{Event, Span, Time, Value};
+use std::any::Any;
 
 use super::groups::Groups;
 use super::parameters::{BY, FORGET, GROUPS, forget, groups, required};
 use super::terms::{Id, Terms};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -82,6 +83,16 @@ impl Operator for Throttle {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Throttle| {
+            self.passed.is_like(&other.passed, now)
+        })
     }
 
     fn snapshot(&self) -> Value {

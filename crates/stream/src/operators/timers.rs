@@ -28,6 +28,10 @@ impl Timers {
         self.0.pop_first().map(|(_, key)| key)
     }
 
+    pub fn is_same(&self, other: &Timers) -> bool {
+        self.0 == other.0
+    }
+
     pub fn clear(&mut self) {
         self.0.clear();
     }

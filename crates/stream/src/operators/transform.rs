@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Map, Value};
+use milieu_transfer::{Event, Map, Time, Value};
 
 use super::parameters::required;
 use super::quality::carried;
@@ -142,6 +142,10 @@ impl Operator for Transform {
         }
     }
 
+    fn is_like(&self, _: &dyn Operator, _: Time) -> bool {
+        true
+    }
+
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
     }
@@ -153,5 +157,9 @@ struct Call(TransformFunction);
 impl Operator for Call {
     fn event(&mut self, _: usize, event: &Event, out: &mut Output<'_>) -> Fate {
         (self.0)(event, out)
+    }
+
+    fn is_like(&self, _: &dyn Operator, _: Time) -> bool {
+        true
     }
 }

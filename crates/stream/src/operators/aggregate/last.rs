@@ -1,11 +1,13 @@
 //! Windows of so many events: the last ones of each group.
 
+use std::any::Any;
+
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Value};
+use milieu_transfer::{Event, Time, Value};
 
 use super::super::groups::Groups;
 use super::super::parameters::{forget, groups};
-use super::super::state::{State, parts};
+use super::super::state::{State, are_same, parts};
 use super::accumulator::{Accumulator, Reading, count};
 use super::function::Window;
 use super::quantiles::Quantiles;
@@ -115,6 +117,16 @@ impl State for Last {
         younger.into_iter().for_each(|reading| last.push(reading));
         Ok(last)
     }
+
+    /// Where the halves part is no matter of taste: sums round by their order.
+    fn is_same(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.older.iter(), other.older.iter());
+        are_same(
+            ours.map(|(reading, _)| reading),
+            theirs.map(|(reading, _)| reading),
+        ) && self.younger.is_same(&other.younger)
+            && self.failed.is_same(&other.failed)
+    }
 }
 
 impl LastWindows {
@@ -162,6 +174,15 @@ impl Windows for LastWindows {
             aggregate.publish(&window, &entry.key, &of, out);
         }
         Fate::Used
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_like(&self, other: &dyn Windows, now: Time) -> bool {
+        let other = other.as_any().downcast_ref();
+        other.is_some_and(|other: &LastWindows| self.groups.is_like(&other.groups, now))
     }
 
     fn save(&self) -> Value {

@@ -7,15 +7,17 @@ mod quantiles;
 mod session;
 mod time;
 
+use std::any::Any;
+
 use milieu_diagnostics::Diagnostic;
-use milieu_transfer::{Event, Time, Value};
+use milieu_transfer::{Event, Span, Time, Value};
 
 use self::accumulator::{Accumulator, Reading};
 use self::function::{Function, NAMES, Report, Window};
 use super::key::Key;
 use super::parameters::{AHEAD, BY, FORGET, GROUPS, LATENESS, OF, OFFSET, groups, optional};
 use super::terms::{Id, Terms, trusted};
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Declared, Definition, Inputs, Kind};
 use crate::flow::Parameter;
 use crate::operator::{Fate, Operator, Output, Reason};
@@ -204,6 +206,11 @@ trait Windows: Send {
         None
     }
 
+    fn as_any(&self) -> &dyn Any;
+
+    /// Whether nothing that comes from now on can tell them apart.
+    fn is_like(&self, other: &dyn Windows, now: Time) -> bool;
+
     fn save(&self) -> Value;
 
     fn restore(&mut self, state: &Value) -> Result<(), String>;
@@ -234,6 +241,12 @@ impl Read {
             }
         }
     }
+}
+
+/// Until when windows have been closed, as far as that can be told from now on:
+/// whatever comes closes those that were to be closed before.
+fn closed(until: Time, now: Time) -> Time {
+    until.max(now - Span::from_nanoseconds(1))
 }
 
 /// How results are made.
@@ -291,6 +304,16 @@ impl Operator for Aggregation {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
+        alike(other, |other: &Aggregation| {
+            self.windows.is_like(&*other.windows, now)
+        })
     }
 
     fn snapshot(&self) -> Value {

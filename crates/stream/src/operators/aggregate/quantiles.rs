@@ -223,6 +223,14 @@ impl State for Quantiles {
             _ => Err("values or a sketch were saved".to_owned()),
         }
     }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Quantiles::Exact(ours), Quantiles::Exact(theirs)) => ours.is_same(theirs),
+            (Quantiles::Sketch(ours), Quantiles::Sketch(theirs)) => ours.is_same(theirs),
+            _ => false,
+        }
+    }
 }
 
 #[cfg(test)]

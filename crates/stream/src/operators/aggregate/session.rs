@@ -1,5 +1,6 @@
 //! Sessions: events that follow on each other without a long gap.
 
+use std::any::Any;
 use std::collections::HashMap;
 
 use milieu_diagnostics::Diagnostic;
@@ -10,7 +11,7 @@ use super::super::state::{State, parts, state};
 use super::super::timers::Timers;
 use super::accumulator::Accumulator;
 use super::function::Window;
-use super::{Aggregate, Entry, Windows};
+use super::{Aggregate, Entry, Windows, closed};
 use crate::catalogue::Arguments;
 use crate::operator::{Fate, Output, Reason};
 
@@ -157,6 +158,19 @@ impl Windows for Sessions {
 
     fn due(&self) -> Option<Time> {
         self.timers.due()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_like(&self, other: &dyn Windows, now: Time) -> bool {
+        let other = other.as_any().downcast_ref();
+        other.is_some_and(|other: &Sessions| {
+            closed(self.closed, now) == closed(other.closed, now)
+                && self.groups.is_same(&other.groups)
+                && self.timers.is_same(&other.timers)
+        })
     }
 
     fn save(&self) -> Value {

@@ -1,5 +1,6 @@
 //! Windows of time, aligned to the clock.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use milieu_diagnostics::Diagnostic;
@@ -10,7 +11,7 @@ use super::super::keyed::Keyed;
 use super::super::state::{State, parts};
 use super::accumulator::Accumulator;
 use super::function::Window;
-use super::{Aggregate, Entry, MOST_OPEN, MOST_PANES, Windows};
+use super::{Aggregate, Entry, MOST_OPEN, MOST_PANES, Windows, closed};
 use crate::catalogue::Arguments;
 use crate::operator::{Fate, Output, Reason};
 
@@ -200,6 +201,19 @@ impl Windows for TimeWindows {
 
     fn due(&self) -> Option<Time> {
         self.due
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_like(&self, other: &dyn Windows, now: Time) -> bool {
+        let other = other.as_any().downcast_ref();
+        other.is_some_and(|other: &TimeWindows| {
+            closed(self.closed, now) == closed(other.closed, now)
+                && self.due == other.due
+                && self.panes.is_same(&other.panes)
+        })
     }
 
     fn save(&self) -> Value {

@@ -2,6 +2,7 @@
 
 mod agreement;
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::quality::{accuracy, quality};
 use super::state::{State, state};
 use super::terms::{Id, Terms, trusted};
 use super::timers::Timers;
-use super::{Example, Page};
+use super::{Example, Page, alike};
 use crate::catalogue::{Arguments, Declared, Definition, Inputs, Kind};
 use crate::operator::{Fate, Operator, Output, Reason};
 
@@ -285,6 +286,15 @@ impl Operator for Vote {
 
     fn fault(&self) -> Option<&str> {
         self.terms.fault()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
+    fn is_like(&self, other: &dyn Operator, _: Time) -> bool {
+        // When they are looked at follows from that, or is in vain.
+        alike(other, |other: &Vote| self.panels.is_same(&other.panels))
     }
 
     fn snapshot(&self) -> Value {
