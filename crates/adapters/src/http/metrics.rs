@@ -153,7 +153,8 @@ impl Metrics {
     }
 
     /// Operators are known by the flow that they run, which is the same after a
-    /// restart; subscribers by what they read.
+    /// restart; subscribers by what they read. What is not there for long, as it
+    /// runs for those who came later, is left out: counts are not to fall.
     fn enter_graph(&mut self, view: &View, catalogue: &Catalogue) {
         let mut ids = BTreeMap::new();
         for node in &view.nodes {
@@ -161,6 +162,10 @@ impl Metrics {
                 Some(flow) => Language::Pipeline.write_flow(flow, catalogue),
                 None => node.name.clone(),
             };
+            if node.copy_of.is_some() {
+                ids.insert(node.id, id);
+                continue;
+            }
             let kind = &*node.kind;
             self.add(0, &id, kind, "", node.books.received);
             self.add(1, &id, kind, "", node.books.sent());

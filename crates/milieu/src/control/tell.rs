@@ -43,7 +43,7 @@ pub(super) fn graph(view: &View) -> Tree {
             "id": node.id, "kind": &*node.kind, "label": node.label(),
             "received": node.books.received, "sent": node.books.sent(), "used": node.books.used,
             "rate": node.rate, "held": node.held, "dropped": dropped(&node.books.dropped),
-            "fault": node.fault, "broken": node.broken.as_deref(),
+            "fault": node.fault, "broken": node.broken.as_deref(), "copy_of": node.copy_of,
         })
     });
     let edges = view.edges.iter().map(|edge| {

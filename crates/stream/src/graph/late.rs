@@ -8,8 +8,8 @@
 //!
 //! Of the nodes of an equal flow one is the first, and the others are copies, in
 //! the order in which they came. A copy is compared with the one before it and
-//! with the first: when an event has come, at first each time and in the end
-//! after 64 events, and whenever one of them was woken or has got other inputs.
+//! with the first: when an event has come, at first each time and then
+//! ever more seldom, and whenever one of them was woken or has got other inputs.
 //! So windows are one again when the last closes that was open at the beginning.
 
 use std::collections::{BTreeSet, HashMap};
@@ -50,7 +50,7 @@ enum Touch {
     Otherwise,
 }
 
-/// After so many events in the end a copy is compared once more.
+/// A copy lets so many events come at most without being compared.
 const WAITS_MAX: u32 = 64;
 
 impl Late {
@@ -172,8 +172,8 @@ impl Machine {
                     continue;
                 }
                 if touch == Touch::Event {
-                    copy.waits = copy.compared.min(WAITS_MAX - 1);
-                    copy.compared = copy.compared * 2 + 1;
+                    copy.compared = copy.compared.saturating_add(1);
+                    copy.waits = (copy.compared / 8).min(WAITS_MAX);
                 }
                 todo.insert((self.nodes[id].more.rank, copy.born, id));
             }

@@ -19,9 +19,7 @@ pub(super) fn draw(picture: &Picture) -> String {
         ];
         lines.extend(quantity::reasons(&node.dropped, ", "));
         lines.extend(node.wrong());
-        if node.readers > 1 {
-            lines.push(format!("shared by {}", node.readers));
-        }
+        lines.extend(node.whose());
         let shape = if node.kind == Kind::Source {
             "ellipse"
         } else {

@@ -20,7 +20,8 @@ use picture::Picture;
 ///
 /// It looks twice, a second apart: rates are those of this time, or of the last
 /// ten seconds where somebody has looked before. What several read is marked as
-/// shared.
+/// shared, and what runs for those who came later as for latecomers: it goes as
+/// soon as it makes the same as what was there before.
 ///
 /// The latency of a subscriber is the time from the publication of an event, or
 /// from when an operator was due that made it, until it was handed to a callback
@@ -106,6 +107,8 @@ mod tests {
             Some(0.1),
         );
         mean["held"] = json!(7);
+        let mut late = node(7, "aggregate", "aggregate mean window=10m by=room", 0, None);
+        late["copy_of"] = json!(5);
         let mut broken = node(
             6,
             "transform",
@@ -134,14 +137,16 @@ mod tests {
                 node(1, "source", "/weather/pressure", 1200, Some(12_500.0)),
                 node(2, "names", "/weather/temperature", 1200, Some(12.5)),
                 node(3, "names", "/weather/*", 2400, Some(25.0)),
-                filter, mean, broken,
+                filter, mean, broken, late,
             ],
             "edges": [
                 edge(0, 2, 1200, 12.5), edge(0, 3, 1200, 12.5), edge(1, 3, 1200, 12.5),
                 edge(2, 4, 1200, 12.5), edge(3, 5, 2400, 25.0), edge(4, 6, 30, 0.25),
+                edge(3, 7, 600, 25.0),
             ],
             "subscribers": [
                 display, slow, subscriber(3, 5, "station/means"), subscriber(4, 6, "station"),
+                subscriber(5, 7, "visitor"),
             ],
             "ends": [
                 {"peer": "kitchen", "name": "/weather/temperature", "channel": 2, "way": "out",

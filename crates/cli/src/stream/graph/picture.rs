@@ -19,6 +19,8 @@ pub(super) struct Node {
     pub kind: Kind,
     /// What it is: a name, or an operator with its parameters.
     pub label: String,
+    /// Whether it runs for those who came when another node did the same already.
+    pub is_late: bool,
     pub received: u64,
     pub sent: u64,
     pub held: u64,
@@ -98,7 +100,7 @@ pub(super) struct Latency {
 impl Picture {
     pub fn of(graph: &Value) -> Picture {
         let mut nodes: Vec<Node> = all(graph, "nodes").map(Node::of).collect();
-        let key = |node: &Node| (node.kind, node.label.clone(), node.id);
+        let key = |node: &Node| (node.kind, node.label.clone(), node.is_late, node.id);
         nodes.sort_by_cached_key(key);
         let places = nodes.iter().enumerate().map(|(at, node)| (node.id, at));
         let places: HashMap<u64, usize> = places.collect();
@@ -143,6 +145,13 @@ impl Picture {
 }
 
 impl Node {
+    /// Whom it is for, in words.
+    pub fn whose(&self) -> impl Iterator<Item = String> {
+        let late = self.is_late.then(|| "for latecomers".to_owned());
+        let shared = (self.readers > 1).then(|| format!("shared by {}", self.readers));
+        late.into_iter().chain(shared)
+    }
+
     /// What went wrong, in words.
     pub fn wrong(&self) -> impl Iterator<Item = String> {
         let fault = self.fault.as_ref().map(|said| format!("fault: {said}"));
@@ -159,6 +168,7 @@ impl Node {
                 _ => Kind::Operator,
             },
             label: text(node, "label"),
+            is_late: !node["copy_of"].is_null(),
             received: count(node, "received"),
             sent: count(node, "sent"),
             held: count(node, "held"),

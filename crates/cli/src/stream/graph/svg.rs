@@ -128,8 +128,8 @@ fn of_node(node: &Node) -> Card {
     let mut class = format!("node {kind}");
     if node.readers > 1 {
         class += " shared";
-        lines.push(line("many", format!("shared by {}", node.readers)));
     }
+    lines.extend(node.whose().map(|whose| line("many", whose)));
     if node.broken.is_some() {
         class += " broken";
     }

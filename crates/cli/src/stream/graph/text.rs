@@ -76,8 +76,8 @@ fn counts(node: &Node) -> String {
     if let Some(rate) = node.rate {
         let _ = write!(text, ", {}", quantity::rate(rate));
     }
-    if node.readers > 1 {
-        let _ = write!(text, ", shared by {}", node.readers);
+    for whose in node.whose() {
+        let _ = write!(text, ", {whose}");
     }
     text
 }
