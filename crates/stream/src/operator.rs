@@ -57,8 +57,8 @@ pub trait Operator: Send {
         0
     }
 
-    /// Whether its last event says how things are until the next: late subscribers
-    /// are then given it.
+    /// Whether its last event says how things are until the next: whoever comes
+    /// late to a name under which it is published is then given it.
     fn retains(&self) -> bool {
         false
     }
@@ -88,12 +88,15 @@ pub trait Operator: Send {
     /// already gets operators of its own where these are not like those that are
     /// there, and shares them as soon as they are.
     ///
-    /// Unless it says otherwise an operator is like one with an equal
-    /// [`snapshot`](Operator::snapshot), and like none where that is null: one
-    /// that remembers nothing has to say so, by true. It is asked now and then
-    /// while such a subscriber is there, and is to be quick.
+    /// Unless it says otherwise a filter is like any other one, and another
+    /// operator like those with an equal [`snapshot`](Operator::snapshot), but
+    /// like none where that is null: one that remembers nothing has to say so, by
+    /// true. It is asked often while such a subscriber is there, and is to be quick.
     fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
         let _ = now;
+        if self.is_filter() {
+            return true;
+        }
         let ours = self.snapshot();
         ours != Value::Null && ours.is_same(&other.snapshot())
     }

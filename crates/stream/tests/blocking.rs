@@ -582,3 +582,30 @@ fn whatever_computes_by_a_function_that_takes_long_runs_elsewhere() {
     }
     drop(driving);
 }
+
+#[test]
+fn who_comes_late_gets_nothing_of_what_waits_for_others() {
+    let (streams, gate) = gated(SystemClock);
+    let _driving = streams.drive_with(terms(2, 16)).expect("a thread");
+    let numbers = streams.publisher::<u64>("/numbers").expect("free");
+    let mut early = subscribe(&streams, "/numbers | transform $slow");
+    publish(&numbers, 1);
+    publish(&numbers, 2);
+    let mut late = subscribe(&streams, "/numbers | transform $slow");
+    publish(&numbers, 3);
+    (0..100_000).for_each(|_| gate.go.send(()).expect("it is there"));
+    assert_eq!([(); 3].map(|()| next(&mut early)), [2, 4, 6]);
+    assert_eq!(next(&mut late), 6);
+    let nodes = || {
+        let view = streams.view().expect("nothing runs in this thread");
+        view.audit().expect("the books balance");
+        let nodes = view.nodes.iter();
+        nodes.filter(|node| &*node.kind == "transform").count()
+    };
+    until(|| {
+        publish(&numbers, 4);
+        nodes() == 1
+    });
+    drop((early, late));
+    assert_eq!(streams.view().expect("nothing runs here").nodes.len(), 1);
+}

@@ -630,3 +630,57 @@ fn what_waits_for_an_operator_that_blocks_is_not_lost_where_nobody_drives() {
     let view = second.view().expect("nothing runs here");
     view.audit().expect("the books balance");
 }
+
+#[test]
+fn all_who_come_soon_after_a_restart_go_on_from_before_it() {
+    let text = "/numbers | extreme highest of=number window=10d";
+    let clock = VirtualClock::new(Time::from_seconds(1000));
+    let life = |clock: &VirtualClock| {
+        let origin = Origin("test".into());
+        Streams::new(operators::catalogue(), clock.clone(), origin, 1)
+    };
+    let says = |numbers: &Publisher<Value>, number: i64| {
+        let mut body = Map::default();
+        body.set("number".into(), number.into());
+        let _ = numbers.publish(body.into());
+    };
+    let heard = |subscriber: &mut Subscriber| -> Vec<i64> {
+        let events = std::iter::from_fn(|| subscriber.try_next());
+        let bodies = events.map(|event| event.value(Rights::ALL).expect("it can be read"));
+        let numbers = bodies.map(|body| match body.field("number") {
+            Some(Value::Int(number)) => *number,
+            other => panic!("{other:?}"),
+        });
+        numbers.collect()
+    };
+    let first = life(&clock);
+    let numbers = first.publisher::<Value>("/numbers").expect("free");
+    let early = subscribe(&first, text);
+    says(&numbers, 20);
+    let late = subscribe(&first, text);
+    says(&numbers, 10);
+    // It is what those know who came first that is kept, while they are there.
+    let snapshot = first.snapshot().expect("nothing runs here");
+    drop(early);
+    let without = first.snapshot().expect("nothing runs here");
+    assert_ne!(snapshot, without);
+    drop(late);
+    assert_eq!(first.snapshot().expect("nothing runs here"), without);
+
+    let second = life(&clock);
+    second.restore(snapshot).expect("it is one");
+    let numbers = second.publisher::<Value>("/numbers").expect("free");
+    let mut first_one = subscribe(&second, text);
+    says(&numbers, 15);
+    says(&numbers, 21);
+    clock.set(Time::from_seconds(1030));
+    let mut soon = subscribe(&second, text);
+    says(&numbers, 19);
+    says(&numbers, 22);
+    clock.set(Time::from_seconds(1061));
+    let mut anew = subscribe(&second, text);
+    says(&numbers, 3);
+    assert_eq!(heard(&mut first_one), [21, 22]);
+    assert_eq!(heard(&mut soon), [22], "20 was there before the restart");
+    assert_eq!(heard(&mut anew), [3]);
+}

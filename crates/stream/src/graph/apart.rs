@@ -272,6 +272,17 @@ fn discard(operator: Box<dyn Operator>) {
 }
 
 impl Job {
+    /// Whether it is the same, and not only an equal one.
+    fn is(&self, other: &Job) -> bool {
+        match (self, other) {
+            (Job::Event(our_input, ours), Job::Event(their_input, theirs)) => {
+                our_input == their_input && ours.is(theirs)
+            }
+            (Job::Wake, Job::Wake) => true,
+            _ => false,
+        }
+    }
+
     fn is_event(&self) -> bool {
         matches!(self, Job::Event(..))
     }
@@ -304,6 +315,7 @@ pub(super) struct Apart {
     /// How many inputs it has.
     inputs: usize,
     retains: bool,
+    remembers_nothing: bool,
     /// How many events the operator itself holds, when it wants to be woken and
     /// what it said last, after all that was fetched.
     held: usize,
@@ -313,6 +325,15 @@ pub(super) struct Apart {
     broken: Option<Broken>,
     /// When it was seen last that nobody worked for too long.
     seen: Time,
+}
+
+/// Only those are like it that are like any other one, as they remember nothing.
+struct Nobody;
+
+impl Operator for Nobody {
+    fn event(&mut self, _: usize, _: &Event, _: &mut Output<'_>) -> Fate {
+        Fate::Used
+    }
 }
 
 struct Broken {
@@ -331,18 +352,20 @@ impl Apart {
     ) -> Apart {
         let asked = catch_unwind(AssertUnwindSafe(|| {
             let (held, due) = (operator.held(), operator.due());
-            (held, due, operator.retains(), operator.snapshot())
+            let retains = operator.retains();
+            let remembers_nothing = operator.is_like(&Nobody, Time::MIN);
+            (held, due, retains, operator.snapshot(), remembers_nothing)
         }));
         let (operator, asked, broken) = match asked {
             Ok(asked) => (Some(operator), asked, None),
             Err(panic) => {
                 discard(operator);
                 let said = said(&*panic).to_owned();
-                let nothing = (0, None, false, Value::Null);
+                let nothing = (0, None, false, Value::Null, true);
                 (None, nothing, Some(Broken { said, held: 0 }))
             }
         };
-        let (held, due, retains, remembers) = asked;
+        let (held, due, retains, remembers, remembers_nothing) = asked;
         let state = State {
             remembers,
             operator,
@@ -367,6 +390,7 @@ impl Apart {
             lent,
             inputs,
             retains,
+            remembers_nothing,
             held,
             due,
             fault: None,
@@ -450,6 +474,14 @@ impl Apart {
             self.fault = made.fault.or(self.fault.take());
         }
         is_some
+    }
+
+    /// What is to be done yet, unless something is to be fetched first.
+    fn under_way(&self) -> Option<Vec<Job>> {
+        let state = self.desk.state();
+        let at_work = state.at_work.iter().map(|work| &work.job);
+        let jobs = at_work.chain(&state.waiting).cloned();
+        (state.done.is_empty() && self.broken.is_none()).then(|| jobs.collect())
     }
 
     /// Takes the operator, where nothing is under way and nobody comes for it.
@@ -548,12 +580,22 @@ impl Operator for Apart {
         Some(self)
     }
 
-    /// Both are to be idle: what is under way is nobody's memory yet.
+    /// The same has to be under way. Where operators remember something that has
+    /// to be nothing: what they remember is known when they are done.
     fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
         let other = other.as_any().and_then(|other| other.downcast_ref());
         let Some(other): Option<&Apart> = other else {
             return false;
         };
+        if self.remembers_nothing && other.remembers_nothing {
+            return match (self.under_way(), other.under_way()) {
+                (Some(ours), Some(theirs)) => {
+                    let mut pairs = ours.iter().zip(&theirs);
+                    ours.len() == theirs.len() && pairs.all(|(our, their)| our.is(their))
+                }
+                _ => false,
+            };
+        }
         let Some(ours) = self.idle() else {
             return false;
         };

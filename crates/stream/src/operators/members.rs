@@ -24,7 +24,8 @@ held. Each change is published once: all `members` in order, and who has `joined
 Events that change nothing publish nothing, but keep their member in the set. Who would be one too \
 many for `most` is dropped as `overflow`.
 
-The last event says what the set is now, and late subscribers get it. `bind` makes a name stand \
+The last event says what the set is now. Who comes late to a name under which it is published \
+gets it; who subscribes to the flow itself gets a set that begins then. `bind` makes a name stand \
 for the members.",
     examples: &[
         Example {

@@ -60,10 +60,10 @@ something is over is decided by the clock of the operator, and by nothing that a
 events may come in any order, and one with a wrong time does harm only to itself: it is dropped \
 as `late` or as `future`, and counted.
 
-**Windows** begin and end at the same points of the clock for everybody, and operators that look \
-back remember what came last. So it cannot be told from the results whether an operator was there \
-before or is shared with others, except in what is in progress when it begins: its first window \
-has what came since.
+**Windows** begin and end at the same points of the clock for everybody. An operator knows what has \
+come since somebody subscribed to it, and nothing of before: the first window of a subscriber has \
+what came since. Whether it is shared with others that were there before cannot be seen; \
+[subscriptions.md](subscriptions.md#what-counts-as-equal) says how that comes about.
 
 **Fates.** Whatever comes in goes on as it is, is used, is held for some time, or is dropped for \
 a reason that is counted: `filtered`, `late`, `future`, `duplicate`, `outlier`, `fault` (an \

@@ -215,6 +215,102 @@ proptest! {
     }
 }
 
+/// How much some arrivals tell of two operators: whether they were alike at last.
+fn liken(
+    operator: &str,
+    parameters: &[(&str, Parameter)],
+    arrivals: &[Arrival],
+    late_after: usize,
+) -> Result<bool, TestCaseError> {
+    let (mut early, mut late) = (run(operator, parameters), run(operator, parameters));
+    prop_assert!(
+        run(operator, parameters).is_like(&late),
+        "{} at first",
+        operator
+    );
+    let mut now = 1000.0;
+    let mut are_alike = false;
+    for (at_which, arrival) in arrivals.iter().enumerate() {
+        now += f64::from(arrival.0) / 10.0;
+        let input = if operator == "join" {
+            usize::from(arrival.3 % 2)
+        } else {
+            0
+        };
+        let event = event(at(now), arrival);
+        let expected = early.event(at(now), input, &event);
+        if at_which < late_after {
+            continue;
+        }
+        let found = late.event(at(now), input, &event);
+        if are_alike {
+            like(operator, &expected, &found)?;
+            prop_assert!(early.is_like(&late), "{} is like itself no more", operator);
+        }
+        are_alike = early.is_like(&late);
+    }
+    let (expected, found) = (early.clock(at(5000.0)), late.clock(at(5000.0)));
+    if are_alike {
+        like(operator, &expected, &found)?;
+    }
+    Ok(are_alike)
+}
+
+/// The same but for the numbers of what was made.
+fn like(
+    operator: &str,
+    expected: &[(Time, Event)],
+    found: &[(Time, Event)],
+) -> Result<(), TestCaseError> {
+    let shown = |published: &[(Time, Event)]| -> Vec<String> {
+        let shown = published.iter().map(|(now, event)| {
+            let header = event.header();
+            format!(
+                "{now:?} {:?} {:?} {:?}",
+                header.time,
+                header.quality,
+                whole(event)
+            )
+        });
+        shown.collect()
+    };
+    prop_assert_eq!(shown(expected), shown(found), "{}", operator);
+    Ok(())
+}
+
+#[test]
+fn operators_that_are_alike_make_the_same_of_everything() {
+    let arrivals = prop::collection::vec(
+        (
+            0..30_u32,
+            prop_oneof![9 => 0..8_i32, 1 => -200..400_i32],
+            0..3_u8,
+            0..255_u8,
+            0..20_u8,
+        ),
+        20..80,
+    );
+    let alike = std::cell::RefCell::new(vec![[0_u32; 2]; cases().len()]);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(96));
+    let done = runner.run(&(arrivals, 1..15_usize), |(arrivals, late_after)| {
+        for (at, (operator, parameters)) in cases().iter().enumerate() {
+            let are_alike = liken(operator, parameters, &arrivals, late_after)?;
+            alike.borrow_mut()[at][usize::from(are_alike)] += 1;
+        }
+        Ok(())
+    });
+    done.unwrap_or_else(|wrong| panic!("{wrong}"));
+    for ((operator, parameters), [_, yes]) in cases().iter().zip(&*alike.borrow()) {
+        // Whether they count from the same event on is chance, in each group.
+        let by_count =
+            parameters.iter().any(|(name, _)| *name == "count") && *operator == "aggregate";
+        assert!(
+            *yes > 0 || by_count,
+            "{operator} {parameters:?} was never alike"
+        );
+    }
+}
+
 fn same(
     operator: &str,
     expected: &[(Time, Event)],

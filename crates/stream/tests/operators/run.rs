@@ -147,6 +147,14 @@ impl Run {
         dropped.of(reason)
     }
 
+    /// Whether from now on it makes the same of everything as another one.
+    pub fn is_like(&self, other: &Run) -> bool {
+        let like = self.operator.is_like(&*other.operator, self.now);
+        let turned_round = other.operator.is_like(&*self.operator, self.now);
+        assert_eq!(like, turned_round);
+        like
+    }
+
     pub fn fault(&self) -> Option<&str> {
         self.operator.fault()
     }
