@@ -224,11 +224,13 @@ impl Machine {
         }
         // Whoever wants to be woken at once, again and again, waits for the next time.
         let mut again = Vec::new();
+        let mut due_now = Vec::new();
         while let Some(&(time, rank, _)) = self.timers.first() {
             if time > now.get() {
                 break;
             }
-            for id in self.due_at(time, rank) {
+            self.find_due_at(time, rank, &mut due_now);
+            for id in due_now.drain(..) {
                 if self
                     .nodes
                     .get(id)
@@ -261,13 +263,10 @@ impl Machine {
 
     /// The nodes of a rank that are to be woken at a time. Their order is that of
     /// their flows, which tells nobody which of them was there first.
-    fn due_at(&self, time: Time, rank: u32) -> Vec<NodeId> {
-        let due = self
-            .timers
-            .range((time, rank, 0)..=(time, rank, NodeId::MAX));
-        let mut due: Vec<NodeId> = due.map(|(_, _, id)| *id).collect();
-        due.sort_by(|a, b| self.nodes[*a].order(&self.nodes[*b]));
-        due
+    fn find_due_at(&self, time: Time, rank: u32, into: &mut Vec<NodeId>) {
+        let due = (time, rank, 0)..=(time, rank, NodeId::MAX);
+        into.extend(self.timers.range(due).map(|(_, _, id)| *id));
+        into.sort_by(|a, b| self.nodes[*a].order(&self.nodes[*b]));
     }
 
     /// Runs somebody's code; whoever panics is taken out, and the others go on.
