@@ -248,7 +248,7 @@ fn a_thousand_who_come_into_an_open_window_run_once_for_each_event_between_them(
     for (at, subscriber) in all.iter_mut().enumerate() {
         let counts = windows(subscriber).into_iter();
         let counts = counts.map(|(_, body)| body.field("count").cloned().expect("a count"));
-        let came = (at + 99) / 100;
+        let came = at.div_ceil(100);
         let missed = 2 * came as u64;
         let first = Value::Uint(21 - missed);
         assert_eq!(counts.collect::<Vec<_>>(), [first, Value::Uint(1)], "{at}");

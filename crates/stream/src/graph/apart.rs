@@ -13,6 +13,8 @@
 //! Whatever goes wrong there stays there: a panic, and work that takes longer
 //! than hands are lent for, become a panic of the node that stands for it.
 
+mod likeness;
+
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -24,7 +26,7 @@ use milieu_transfer::{Event, Span, Stream, Time, Value};
 use super::node::NodeId;
 use super::{Machine, said};
 use crate::operator::{Fate, Now, Operator, Output, Reason, Settled};
-use crate::operators::state::State as _;
+use crate::operators::{alike, state::State as _};
 
 /// Whom the machine calls to work at a desk. It has no threads itself, and knows of
 /// those that others have no more than this.
@@ -272,17 +274,6 @@ fn discard(operator: Box<dyn Operator>) {
 }
 
 impl Job {
-    /// Whether it is the same, and not only an equal one.
-    fn is(&self, other: &Job) -> bool {
-        match (self, other) {
-            (Job::Event(our_input, ours), Job::Event(their_input, theirs)) => {
-                our_input == their_input && ours.is(theirs)
-            }
-            (Job::Wake, Job::Wake) => true,
-            _ => false,
-        }
-    }
-
     fn is_event(&self) -> bool {
         matches!(self, Job::Event(..))
     }
@@ -327,15 +318,6 @@ pub(super) struct Apart {
     seen: Time,
 }
 
-/// Only those are like it that are like any other one, as they remember nothing.
-struct Nobody;
-
-impl Operator for Nobody {
-    fn event(&mut self, _: usize, _: &Event, _: &mut Output<'_>) -> Fate {
-        Fate::Used
-    }
-}
-
 struct Broken {
     said: String,
     /// How many events it has taken along that do not lie on the desk any more.
@@ -353,7 +335,7 @@ impl Apart {
         let asked = catch_unwind(AssertUnwindSafe(|| {
             let (held, due) = (operator.held(), operator.due());
             let retains = operator.retains();
-            let remembers_nothing = operator.is_like(&Nobody, Time::MIN);
+            let remembers_nothing = likeness::remembers_nothing(&*operator);
             (held, due, retains, operator.snapshot(), remembers_nothing)
         }));
         let (operator, asked, broken) = match asked {
@@ -476,25 +458,6 @@ impl Apart {
         is_some
     }
 
-    /// What is to be done yet, unless something is to be fetched first.
-    fn under_way(&self) -> Option<Vec<Job>> {
-        let state = self.desk.state();
-        let at_work = state.at_work.iter().map(|work| &work.job);
-        let jobs = at_work.chain(&state.waiting).cloned();
-        (state.done.is_empty() && self.broken.is_none()).then(|| jobs.collect())
-    }
-
-    /// Takes the operator, where nothing is under way and nobody comes for it.
-    fn idle(&self) -> Option<Box<dyn Operator>> {
-        let mut state = self.desk.state();
-        let is_idle = state.waiting.is_empty()
-            && state.done.is_empty()
-            && state.at_work.is_none()
-            && state.called.is_none()
-            && self.broken.is_none();
-        is_idle.then(|| state.operator.take())?
-    }
-
     /// What is to be said of work that takes too long.
     fn overdue(&mut self, now: Time) -> Option<String> {
         let state = self.desk.state();
@@ -580,32 +543,8 @@ impl Operator for Apart {
         Some(self)
     }
 
-    /// The same has to be under way. Where operators remember something that has
-    /// to be nothing: what they remember is known when they are done.
     fn is_like(&self, other: &dyn Operator, now: Time) -> bool {
-        let other = other.as_any().and_then(|other| other.downcast_ref());
-        let Some(other): Option<&Apart> = other else {
-            return false;
-        };
-        if self.remembers_nothing && other.remembers_nothing {
-            return match (self.under_way(), other.under_way()) {
-                (Some(ours), Some(theirs)) => {
-                    let mut pairs = ours.iter().zip(&theirs);
-                    ours.len() == theirs.len() && pairs.all(|(our, their)| our.is(their))
-                }
-                _ => false,
-            };
-        }
-        let Some(ours) = self.idle() else {
-            return false;
-        };
-        let like = other.idle().is_some_and(|theirs| {
-            let like = catch_unwind(AssertUnwindSafe(|| ours.is_like(&*theirs, now)));
-            other.desk.state().operator = Some(theirs);
-            like.unwrap_or_default()
-        });
-        self.desk.state().operator = Some(ours);
-        like
+        alike(other, |other| self.is_like_apart(other, now))
     }
 
     /// What the operator remembers, the events that it has not seen as far as it

@@ -12,6 +12,7 @@
 //! ever more seldom, and whenever one of them was woken or has got other inputs.
 //! So windows are one again when the last closes that was open at the beginning.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use super::Machine;
@@ -76,10 +77,13 @@ impl Machine {
 
     /// Takes note of a node that was just made.
     pub(super) fn enter_node(&mut self, key: Key, id: NodeId) {
-        if !self.known.contains_key(&key) {
-            self.known.insert(key, id);
-            return;
-        }
+        let key = match self.known.entry(key) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(id);
+                return;
+            }
+            Entry::Occupied(first) => first.key().clone(),
+        };
         self.nodes[id].set_late(true);
         self.late.copies.entry(key).or_default().push(id);
         self.late.count += 1;

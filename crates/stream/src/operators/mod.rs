@@ -99,7 +99,10 @@ pub fn catalogue() -> Catalogue {
 }
 
 /// Whether something holds of another operator, which is to be of this type.
-fn alike<T: Operator + 'static>(other: &dyn Operator, like: impl FnOnce(&T) -> bool) -> bool {
+pub(crate) fn alike<T: Operator + 'static>(
+    other: &dyn Operator,
+    like: impl FnOnce(&T) -> bool,
+) -> bool {
     other
         .as_any()
         .and_then(|other| other.downcast_ref())
