@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Machine;
 use super::naming::ReaderId;
-use super::node::{Node, NodeId, Reader, Work, asked};
+use super::node::{Node, NodeId, Reader, WOKEN, Work, asked};
 use crate::flow::Flow;
 use crate::operator::Now;
 
@@ -250,7 +250,8 @@ impl Node {
     /// Whether what it began with is all that it knows, and that is nothing that
     /// had come before.
     pub fn is_untouched(&self) -> bool {
-        self.books.received == self.more.began_with
+        let began_with = self.more.began_with;
+        began_with != WOKEN && self.books.received == u64::from(began_with)
     }
 
     pub fn set_late(&mut self, is_late: bool) {

@@ -70,12 +70,15 @@ pub(super) struct More {
     pub rank: u32,
     /// When it wants to be woken, as the timers have it.
     pub due: Option<Time>,
-    /// How many events it had received when it began, those that it held already.
-    /// More than it will ever receive: it was woken since.
-    pub began_with: u64,
+    /// How many events it had received when it began, those that it held already;
+    /// [`WOKEN`], if it was woken since.
+    pub began_with: u32,
     /// How deep in each other the operators of its flow lie.
     pub depth: u16,
 }
+
+/// That it is not said any more what a node began with.
+pub(super) const WOKEN: u32 = u32::MAX;
 
 /// What a node does with events.
 pub(super) enum Work {

@@ -6,7 +6,7 @@
 use milieu_transfer::{Event, Time};
 
 use super::Machine;
-use super::node::{Last, NodeId, SEVERAL, Subscriber, Work};
+use super::node::{Last, NodeId, SEVERAL, Subscriber, WOKEN, Work};
 use crate::books::Books;
 use crate::operator::{Fate, Now, Output, Reason, Settled};
 use crate::receiver::Delivered;
@@ -96,7 +96,7 @@ impl Machine {
         let (Work::Operator(operator) | Work::Late(operator)) = &mut node.work else {
             return;
         };
-        node.more.began_with = u64::MAX;
+        node.more.began_with = WOKEN;
         *at = At::Woken(id);
         let mut output = Output::shared(
             now,

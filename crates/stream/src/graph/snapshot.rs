@@ -17,7 +17,7 @@ use milieu_diagnostics::Source;
 use milieu_transfer::{Event, Map, Span, Time, Value};
 
 use super::naming::ReaderId;
-use super::node::{Node, Work, asked};
+use super::node::{Node, WOKEN, Work, asked};
 use super::{Machine, written};
 use crate::catalogue::Catalogue;
 use crate::flow::{Flow, Parameter};
@@ -336,7 +336,8 @@ impl Machine {
             Ok(Ok((held, retains))) => {
                 numbers.fetch_max(state.sequence, Relaxed);
                 // What it holds came in in its life before.
-                (node.books.received, node.more.began_with) = (held, held);
+                node.books.received = held;
+                node.more.began_with = u32::try_from(held).unwrap_or(WOKEN);
                 node.last = state.last.clone().filter(|_| retains);
                 let age = u8::try_from(state.restarts).unwrap_or(u8::MAX);
                 (node.more.age, node.more.last_age) = (age, age);
