@@ -3,10 +3,12 @@
 //! Everything that a machine or a person does to the repository as a whole has
 //! one command here and stands nowhere else. Results go to standard output,
 //! progress and diagnostics to standard error. Exit codes: 0 all is well, 1 a
-//! check failed or a goal is missed, 2 the command could not do its work.
+//! check failed or a goal is missed, 2 the command could not do its work;
+//! `experiment` has those of `milieu bench run` besides.
 
 mod bench;
 mod ci;
+mod experiment;
 mod fuzz;
 mod goals;
 mod instructions;
@@ -39,6 +41,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Count the instructions of each operation of one benchmark, exactly.
     Instructions(instructions::Arguments),
+    /// Run an experiment: a folder below `experiments` with what it measured.
+    Experiment(experiment::Arguments),
     /// Feed the parsers with generated input for a while.
     Fuzz(fuzz::Arguments),
 }
@@ -51,6 +55,10 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Instructions(arguments) => instructions::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Experiment(arguments) => match experiment::run(&arguments) {
+            Ok(code) if code > 1 => return ExitCode::from(code),
+            other => other.map(|code| code == 0),
+        },
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

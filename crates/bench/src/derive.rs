@@ -11,8 +11,12 @@ use crate::result::Point;
 use crate::statistics::Statistics;
 
 impl Point {
-    /// Whether a condition holds.
-    pub(crate) fn holds(&self, condition: &Expression) -> Result<bool, Fault> {
+    /// Whether a condition holds. It reads each metric (`latency.p99`), each
+    /// variable whose name is an identifier, and `failed`.
+    ///
+    /// # Errors
+    /// It reads something that is not there, or of another kind.
+    pub fn holds(&self, condition: &Expression) -> Result<bool, Fault> {
         let mut selection = Selection::default();
         let mut compiled = condition.compile(&mut selection);
         let mut row = Row::default();

@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{Outcome, Step, Surroundings, examples};
 use crate::metadata::Package;
-use crate::{fuzz, goals, process, tidy};
+use crate::{experiment, fuzz, goals, process, tidy};
 
 /// Every step, in the order in which they run.
 pub const ALL: &[Step] = &[
@@ -36,6 +36,11 @@ pub const ALL: &[Step] = &[
         name: "examples",
         checks: "every example runs and ends",
         run: |surroundings| examples::run(&surroundings.metadata),
+    },
+    Step {
+        name: "experiments",
+        checks: "every experiment runs, and what holds on any machine holds",
+        run: |_| experiment::quick().map(|(passed, failed)| Outcome::Tests { passed, failed }),
     },
     Step {
         name: "docs",

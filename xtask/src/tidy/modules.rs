@@ -70,6 +70,7 @@ fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
     match parts.next() {
         Some("crates" | "examples") => parts.nth(1) == Some("src"),
+        Some("experiments") => path.contains("/src/"),
         Some("xtask") => parts.next() == Some("src"),
         Some("fuzz") => true,
         _ => false,

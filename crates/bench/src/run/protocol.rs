@@ -150,8 +150,21 @@ pub fn message(line: &str) -> Option<Message> {
     serde_json::from_str(line).ok()
 }
 
+/// Why what was measured means nothing, as an error of [`application`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid(pub String);
+
+impl std::fmt::Display for Invalid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
 /// Runs an application in Rust: reads what it is told, lets it measure, and
-/// writes what it says. `measure` gets a function that tells that it is ready.
+/// writes what it says. `measure` gets a function that tells that it is ready;
+/// an error of it that is [`Invalid`] says that what was measured means nothing.
 ///
 /// ```no_run
 /// use milieu_bench::run::protocol::{Measured, Measurement, application};
@@ -178,6 +191,7 @@ pub fn application(
     let mut ready = |told| say(&Message::Ready(told));
     match measure(&start, &mut ready) {
         Ok(measurement) => say(&Message::Result(measurement)),
+        Err(error) if error.is::<Invalid>() => say(&Message::Invalid(error.to_string())),
         Err(error) => say(&Message::Error(error.to_string())),
     }
 }
