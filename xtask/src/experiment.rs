@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
                     "{}\n",
                     json!({"name": experiment.name, "about": experiment.about})
                 ),
-                false => format!("{:<24}{}\n", experiment.name, experiment.about),
+                false => format!("{:<30}{}\n", experiment.name, experiment.about),
             })?;
         }
         return Ok(0);
@@ -212,10 +212,7 @@ impl Run<'_> {
         let text = std::fs::read_to_string(&results)
             .with_context(|| format!("cannot read {}", results.display()))?;
         let measured = Results::parse(&text).map_err(anyhow::Error::msg)?;
-        let mut checked = check::all(experiment, &measured);
-        if emulates {
-            checked.extend(check::delays(experiment, &measured)?);
-        }
+        let checked = check::all(experiment, &measured, emulates)?;
         for check in checked.iter().filter(|check| check.fails.is_some()) {
             eprintln!("{}: does not hold: {check}", experiment.name);
         }
@@ -361,7 +358,8 @@ impl Run<'_> {
 
 /// Keeps what was measured in the folder of the experiment.
 fn keep(experiment: &Experiment, measured: &Results) -> Result<()> {
-    let text = measured.to_json();
+    // Without the blanks of `Results::to_json`, which are as much again.
+    let text = serde_json::to_string(measured)? + "\n";
     match text.len() <= RESULTS_BYTES_MAX {
         true => std::fs::write(experiment.folder.join(RESULTS), text)?,
         false => eprintln!(
@@ -413,10 +411,8 @@ mod tests {
                 experiment.name
             );
             assert!(!measured.hosts.is_empty(), "{}", experiment.name);
-            let mut checked = check::all(&experiment, &measured);
-            if experiment.hosts.is_some() {
-                checked.extend(check::delays(&experiment, &measured).unwrap());
-            }
+            let emulated = experiment.hosts.is_some();
+            let checked = check::all(&experiment, &measured, emulated).unwrap();
             for check in checked {
                 assert!(check.fails.is_none(), "{}: {check}", experiment.name);
             }

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! goals.toml ─▶ file ─▶ commands ─▶ measured values ─▶ expression ─▶ bound ─▶ held or missed
+//!                                        └─▶ a result of `milieu bench`
 //! ```
 //!
 //! A row whose figure cannot be had is missed, never left out.
@@ -16,7 +17,11 @@ mod file;
 mod measure;
 mod report;
 
-use anyhow::{Result, bail};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use milieu_bench::Value;
 
 use crate::process;
 
@@ -43,6 +48,12 @@ pub struct Arguments {
     /// Print the goals and why they are there, and measure nothing.
     #[arg(long)]
     list: bool,
+    /// Keep every value here, with hosts and versions, as a result of `milieu bench`.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Measure so often; figures are of the means.
+    #[arg(long, default_value = "1", value_name = "COUNT")]
+    rounds: NonZeroU32,
 }
 
 /// Measures and prints; `false` if any goal is missed.
@@ -57,7 +68,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         process::print(&list)?;
         return Ok(true);
     }
-    let results = measure::all(goals);
+    let (results, mut measured) = measure::all(goals, arguments.rounds);
+    if let Some(path) = &arguments.output {
+        measured.group.properties.extend(versions());
+        std::fs::write(path, measured.to_json())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
     let missed = results.iter().filter(|result| !result.holds()).count();
     let text = if arguments.json {
         report::json(&results)
@@ -75,11 +91,28 @@ pub fn repeatable() -> Result<(u64, u64)> {
         json: false,
         repeatable: true,
         list: false,
+        output: None,
+        rounds: NonZeroU32::MIN,
     };
-    let results = measure::all(chosen(&arguments)?);
+    let (results, _) = measure::all(chosen(&arguments)?, arguments.rounds);
     process::print(&report::table(&results))?;
     let missed = results.iter().filter(|result| !result.holds()).count() as u64;
     Ok((results.len() as u64 - missed, missed))
+}
+
+/// What was measured, and what built it.
+fn versions() -> impl Iterator<Item = (String, Value)> {
+    let of = |name: &str, program: &str, arguments: &[&str]| {
+        let mut command = process::command(program);
+        command.args(arguments);
+        let said = process::output(command).unwrap_or_else(|_| "not known".into());
+        (name.to_owned(), Value::Text(said.trim().to_owned()))
+    };
+    [
+        of("revision", "git", &["describe", "--always", "--dirty"]),
+        of("rustc", "rustc", &["--version"]),
+    ]
+    .into_iter()
 }
 
 fn chosen(arguments: &Arguments) -> Result<Vec<file::Goal>> {

@@ -28,8 +28,8 @@ impl fmt::Display for Checked {
     }
 }
 
-/// Everything that has to hold of the results, whatever the hosts.
-pub fn all(experiment: &Experiment, results: &Results) -> Vec<Checked> {
+/// Everything that has to hold of the results.
+pub fn all(experiment: &Experiment, results: &Results, emulated: bool) -> Result<Vec<Checked>> {
     let tests = || results.group.tests.iter().zip(&results.tests);
     let mut checked: Vec<Checked> = tests()
         .map(|(test, measured)| Checked {
@@ -40,7 +40,11 @@ pub fn all(experiment: &Experiment, results: &Results) -> Vec<Checked> {
             fails: whole(test, measured).err(),
         })
         .collect();
-    for check in &experiment.check {
+    for check in experiment
+        .check
+        .iter()
+        .filter(|it| emulated || !it.emulated)
+    {
         let of = |it: &&TestResults| check.test.as_ref().is_none_or(|name| *name == it.name);
         let chosen: Vec<&TestResults> = results.tests.iter().filter(of).collect();
         let fails = match chosen.is_empty() {
@@ -50,7 +54,10 @@ pub fn all(experiment: &Experiment, results: &Results) -> Vec<Checked> {
         let says = check.says.clone();
         checked.push(Checked { says, fails });
     }
-    checked
+    if emulated {
+        checked.extend(delays(experiment, results)?);
+    }
+    Ok(checked)
 }
 
 /// A step to each point in each round, and a value of each metric from whoever
@@ -143,7 +150,7 @@ fn shown(point: &Point) -> String {
 }
 
 /// No host is nearer than its link makes it.
-pub fn delays(experiment: &Experiment, results: &Results) -> Result<Vec<Checked>> {
+fn delays(experiment: &Experiment, results: &Results) -> Result<Vec<Checked>> {
     let mut checked = Vec::new();
     for host in experiment.emulated()? {
         let Some(measured) = results.hosts.get(&host.name) else {

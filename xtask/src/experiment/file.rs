@@ -82,6 +82,9 @@ pub struct Check {
     pub says: String,
     /// Of this test, or of all.
     pub test: Option<String>,
+    /// It holds only where hosts are emulated.
+    #[serde(default)]
+    pub emulated: bool,
     /// A condition on each point.
     pub holds: Option<String>,
     /// How the test ended; without any of this it was measured.
