@@ -262,10 +262,10 @@ fn intervals_of_null_pairs_cover_one_as_often_as_they_promise() {
         );
         // Of 200 with 95 % each, all but one of 1000 such runs have as many. Other
         // work on the machine makes outliers, with which Student's intervals are
-        // wider than they need be, so there may be more; but they may not be so wide
-        // that they say nothing.
+        // wider than they need be, so there may be more; but of the processor's time
+        // they may not be so wide that they say nothing.
         assert!(same >= 179, "{metric}: {same}");
-        assert!(longer <= 100, "{metric}: {longer}");
+        assert!(metric == "wall" || longer <= 50, "{metric}: {longer}");
     }
 }
 
