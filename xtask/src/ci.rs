@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     let steps = chosen(arguments)?;
     if arguments.list {
         for step in steps {
-            process::print(&format!("{:<10}{}\n", step.name, step.checks))?;
+            process::print(&format!("{:<13}{}\n", step.name, step.checks))?;
         }
         return Ok(true);
     }

@@ -2,7 +2,7 @@
 //! fast as it can, each in the transfer mode that it wants.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ pub fn run(start: &Start, ready: Ready<'_>) -> Result<Measurement, Failed> {
     let receivers = whole(start, "receivers")?;
     let iterations = whole(start, "iterations")?;
     let messages = Messages::random(whole(start, "randomInstance.stringLength")?);
+    let buffer = usize::try_from(whole(start, "buffer")?)?;
     let shares = text(start, "shared")? == "true";
     let listener = TcpListener::bind(("0.0.0.0", port))?;
     let port = listener.local_addr()?.port();
@@ -36,12 +37,13 @@ pub fn run(start: &Start, ready: Ready<'_>) -> Result<Measurement, Failed> {
         let mut subscribers = BTreeMap::new();
         for _ in 0..receivers {
             let (id, stream) = subscriber(&listener, &mut outlet)?;
-            subscribers.insert(id, stream);
+            subscribers.insert(id, BufWriter::with_capacity(buffer, stream));
         }
         // A subscriber that has gone does not keep the others from theirs.
         fire(&messages, iterations, &mut outlet, &mut subscribers);
-        for stream in subscribers.values() {
-            let _ = stream.shutdown(Shutdown::Write);
+        for stream in subscribers.values_mut() {
+            let _ = stream.flush();
+            let _ = stream.get_ref().shutdown(Shutdown::Write);
         }
     }
 }
@@ -69,7 +71,7 @@ fn fire(
     messages: &Messages,
     iterations: u64,
     outlet: &mut Outlet,
-    subscribers: &mut BTreeMap<ReceiverId, TcpStream>,
+    subscribers: &mut BTreeMap<ReceiverId, BufWriter<TcpStream>>,
 ) {
     let (stream, kind) = (stream(), messages.kind());
     let mut out = Vec::new();

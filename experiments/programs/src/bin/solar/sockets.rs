@@ -1,7 +1,7 @@
 //! The standalone cases: messages over sockets, without anything else (section
 //! 5.1).
 
-use std::io::{BufReader, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,10 +80,13 @@ pub fn round_trips(start: &Start, _: Ready<'_>) -> Result<Measurement, Failed> {
     ))
 }
 
-/// Sends messages to all receivers, one after the other, when all have come.
+/// Sends messages to all receivers, one after the other, when all have come. What
+/// fits into the buffer of a receiver is written at once; with 0 bytes that is
+/// each message by itself.
 pub fn send(start: &Start, ready: Ready<'_>) -> Result<Measurement, Failed> {
     let (form, iterations) = (form(start)?, whole(start, "iterations")?);
     let receivers = whole(start, "receivers")?;
+    let buffer = usize::try_from(whole(start, "buffer")?)?;
     let shares = text(start, "shared")? == "true";
     let messages = Messages::random(whole(start, "length")?);
     let listener = TcpListener::bind(("0.0.0.0", 0))?;
@@ -91,7 +94,9 @@ pub fn send(start: &Start, ready: Ready<'_>) -> Result<Measurement, Failed> {
     loop {
         let mut streams = Vec::new();
         for _ in 0..receivers {
-            streams.push((listener.accept()?.0, Packer::new(form)));
+            let (stream, _) = listener.accept()?;
+            let stream = BufWriter::with_capacity(buffer, stream);
+            streams.push((stream, Packer::new(form)));
         }
         let mut shared = Packer::new(form);
         let mut out = Vec::new();
@@ -108,8 +113,9 @@ pub fn send(start: &Start, ready: Ready<'_>) -> Result<Measurement, Failed> {
                 stream.write_all(&out)?;
             }
         }
-        for (stream, _) in &streams {
-            stream.shutdown(Shutdown::Write)?;
+        for (stream, _) in &mut streams {
+            stream.flush()?;
+            stream.get_ref().shutdown(Shutdown::Write)?;
         }
     }
 }
