@@ -1,0 +1,297 @@
+//! Experiments, run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
+use milieu_bench::description::{self, Language};
+use milieu_bench::report;
+use milieu_bench::result::Results;
+use serde_json::json;
+
+use super::check::{self, Checked};
+use super::file::Experiment;
+use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, quick};
+use crate::{metadata, process};
+
+/// How `milieu bench run` ends where something means nothing.
+const INVALID: u8 = 4;
+
+/// How often an experiment is run that means nothing.
+const TRIES_MAX: u32 = 3;
+
+/// The programs of experiments.
+pub struct Programs {
+    milieu: PathBuf,
+    /// The folder of those that measure and are measured.
+    folder: PathBuf,
+}
+
+impl Programs {
+    /// Builds what experiments run. What is measured is optimized in whole runs; the
+    /// harness need not be.
+    pub fn build(optimized: bool) -> Result<Programs> {
+        let build = |arguments: &[&str]| match process::cargo(["build", "-q"])
+            .args(arguments)
+            .status()?
+            .success()
+        {
+            true => Ok(()),
+            false => bail!("the programs of the experiments do not build"),
+        };
+        build(&["-p", "milieu-cli"])?;
+        build(if optimized {
+            &["-p", "experiments", "--release"]
+        } else {
+            &["-p", "experiments"]
+        })?;
+        let target = metadata::target_directory()?;
+        Ok(Programs {
+            milieu: target.join("debug/milieu"),
+            folder: target.join(if optimized { "release" } else { "debug" }),
+        })
+    }
+}
+
+/// A run of an experiment.
+pub struct Run<'a> {
+    pub experiment: &'a Experiment,
+    pub programs: &'a Programs,
+    pub arguments: &'a Arguments,
+}
+
+impl Run<'_> {
+    /// Runs it; the exit code.
+    pub fn run(&self) -> Result<u8> {
+        let experiment = self.experiment;
+        eprintln!("\n{}: {}", experiment.name, experiment.about);
+        let scratch = process::scratch(&format!("experiments/{}", experiment.name))?;
+        let results = scratch.join(RESULTS);
+        let emulates = self.emulates()?;
+        if !emulates && !experiment.lose.is_empty() {
+            let why = "links that are lost have to be emulated";
+            process::print(&match self.arguments.json {
+                true => format!("{}\n", json!({"name": experiment.name, "skipped": why})),
+                false => format!("{}: not run: {why}\n", experiment.name),
+            })?;
+            return Ok(0);
+        }
+        let description = self.description(&scratch, emulates)?;
+        let mut code = INVALID;
+        // What means nothing is measured again: the machine was busy.
+        for _ in 0..TRIES_MAX {
+            let status = self
+                .command(&description, &results, &scratch, emulates)?
+                .status()?;
+            let ended = status.code().and_then(|code| u8::try_from(code).ok());
+            code = ended.unwrap_or(2);
+            if code != INVALID || experiment.exit == INVALID {
+                break;
+            }
+        }
+        if code != experiment.exit {
+            eprintln!(
+                "{}: `milieu bench run` ended with {code}, not {}",
+                experiment.name, experiment.exit
+            );
+            tell(experiment, self.arguments, &[], &results, Some(code))?;
+            return Ok(code.max(1));
+        }
+        let measured = read(&results)?;
+        let checked = check::all(experiment, &measured, emulates)?;
+        let holds = checked.iter().all(|check| check.fails.is_none());
+        if holds && !self.arguments.quick && emulates == experiment.hosts.is_some() {
+            keep(experiment, &measured)?;
+            draw(experiment, &measured)?;
+        }
+        tell(experiment, self.arguments, &checked, &results, None)?;
+        Ok(u8::from(!holds))
+    }
+
+    /// Whether hosts are emulated, which says why not where they should be.
+    fn emulates(&self) -> Result<bool> {
+        let Some(hosts) = &self.experiment.hosts else {
+            return Ok(false);
+        };
+        if self.arguments.loopback {
+            return Ok(false);
+        }
+        let mut check = process::command(
+            &self
+                .programs
+                .folder
+                .join("emulated-hosts")
+                .to_string_lossy(),
+        );
+        check.arg(hosts).arg("--check");
+        let output = check.output()?;
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr);
+            eprintln!(
+                "hosts cannot be emulated here: {}\nall hosts are this machine; what is not shown: \
+                 delays, rates, names of hosts",
+                why.trim().trim_start_matches("error: ")
+            );
+        }
+        Ok(output.status.success())
+    }
+
+    /// The description to run: the one in the folder, or what a quick run, or one
+    /// without hosts, makes of it.
+    fn description(&self, scratch: &Path, emulates: bool) -> Result<PathBuf> {
+        let experiment = self.experiment;
+        let is_on_loopback = experiment.hosts.is_some() && !emulates;
+        if !self.arguments.quick && !is_on_loopback {
+            return Ok(experiment.description.clone());
+        }
+        let mut group = experiment.group()?;
+        if self.arguments.quick {
+            quick::shorten(&mut group, &experiment.quick);
+        }
+        if is_on_loopback {
+            quick::bring_home(&mut group, &experiment.emulated()?);
+        }
+        let path = scratch.join("description.toml");
+        let text = description::write(Language::Toml, &group);
+        std::fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    fn command(
+        &self,
+        description: &Path,
+        results: &Path,
+        scratch: &Path,
+        emulates: bool,
+    ) -> Result<Command> {
+        let experiment = self.experiment;
+        let milieu = &self.programs.milieu;
+        let (applications, key) = (experiment.applications(), scratch.join("key"));
+        let mut command = match &experiment.hosts {
+            None => process::command(&milieu.to_string_lossy()),
+            Some(hosts) => {
+                let mut command = process::command(
+                    &self
+                        .programs
+                        .folder
+                        .join("emulated-hosts")
+                        .to_string_lossy(),
+                );
+                command.arg(hosts).arg("--milieu").arg(milieu);
+                command
+                    .arg("--applications")
+                    .arg(&applications)
+                    .arg("--key")
+                    .arg(&key);
+                match emulates {
+                    true => {
+                        _ = command
+                            .args(experiment.lose.iter().map(|lose| format!("--lose={lose}")))
+                    }
+                    false => _ = command.arg("--loopback"),
+                }
+                command.arg("--").arg(milieu);
+                command
+            }
+        };
+        command
+            .args(["bench", "run"])
+            .arg(description)
+            .arg("--applications")
+            .arg(&applications);
+        command.arg("--output").arg(results).arg("--key").arg(&key);
+        command.arg(if self.arguments.resume {
+            "--resume"
+        } else {
+            "--restart"
+        });
+        if self.arguments.quick || self.arguments.json {
+            command.arg("--quiet");
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders =
+            std::iter::once(self.programs.folder.clone()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders)?);
+        Ok(command)
+    }
+}
+
+/// Checks the results that are kept, and draws the charts anew; the exit code.
+pub fn report(experiment: &Experiment, arguments: &Arguments) -> Result<u8> {
+    let results = experiment.folder.join(RESULTS);
+    let measured = read(&results)?;
+    let checked = check::all(experiment, &measured, experiment.hosts.is_some())?;
+    draw(experiment, &measured)?;
+    tell(experiment, arguments, &checked, &results, None)?;
+    Ok(u8::from(checked.iter().any(|check| check.fails.is_some())))
+}
+
+fn read(path: &Path) -> Result<Results> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    Results::parse(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+/// Keeps what was measured in the folder of the experiment.
+fn keep(experiment: &Experiment, measured: &Results) -> Result<()> {
+    // Without the blanks of `Results::to_json`, which are as much again.
+    let text = serde_json::to_string(measured)? + "\n";
+    match text.len() <= RESULTS_BYTES_MAX {
+        true => std::fs::write(experiment.folder.join(RESULTS), text)?,
+        false => eprintln!(
+            "{}: {} bytes of results are more than {RESULTS_BYTES_MAX} and stay where they are",
+            experiment.name,
+            text.len()
+        ),
+    }
+    Ok(())
+}
+
+/// Draws the charts of what was measured.
+fn draw(experiment: &Experiment, measured: &Results) -> Result<()> {
+    for chart in &experiment.chart {
+        let form = report::get(&chart.form)
+            .with_context(|| format!("there is no report `{}`", chart.form))?;
+        let written = form.write(measured, &chart.options());
+        let written = written.map_err(anyhow::Error::msg)?;
+        std::fs::write(experiment.folder.join(&chart.file), written)?;
+    }
+    Ok(())
+}
+
+/// Says what holds, or how `milieu bench run` has ended.
+fn tell(
+    experiment: &Experiment,
+    arguments: &Arguments,
+    checked: &[Checked],
+    results: &Path,
+    code: Option<u8>,
+) -> Result<()> {
+    let name = &experiment.name;
+    let failed: Vec<_> = checked.iter().filter(|it| it.fails.is_some()).collect();
+    for check in &failed {
+        eprintln!("{name}: does not hold: {check}");
+    }
+    if arguments.json {
+        let checks = checked.iter().map(|check| {
+            let Checked { says, fails } = check;
+            json!({"says": says, "holds": fails.is_none(), "why": fails})
+        });
+        let line = json!({
+            "name": name,
+            "quick": arguments.quick,
+            "bench": code.unwrap_or(experiment.exit),
+            "checks": checks.collect::<Vec<_>>(),
+            "results": results,
+        });
+        return process::print(&format!("{line}\n"));
+    }
+    let (shown, missed) = (results.display(), failed.len());
+    process::print(&match code {
+        Some(_) => format!("{name}: failed; {shown}\n"),
+        None => format!(
+            "{name}: {} hold, {missed} do not; {shown}\n",
+            checked.len() - missed
+        ),
+    })
+}
