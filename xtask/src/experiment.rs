@@ -148,6 +148,8 @@ fn chosen(name: Option<&str>) -> Result<Vec<Experiment>> {
 
 #[cfg(test)]
 mod tests {
+    use milieu_bench::result::Results;
+
     use super::*;
 
     #[test]

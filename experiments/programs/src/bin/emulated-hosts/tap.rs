@@ -22,7 +22,7 @@ pub fn open() -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).open(DEVICE)?;
     let mut name = [0; libc::IFNAMSIZ];
     for (to, from) in name.iter_mut().zip(NAME.bytes()) {
-        *to = from.cast_signed();
+        *to = from as libc::c_char;
     }
     let request = libc::ifreq {
         ifr_name: name,

@@ -66,10 +66,6 @@ impl Messages {
             message: self.text(number).to_owned(),
         }
     }
-
-    pub fn kind(&self) -> Kind<MessageEvent> {
-        Kind::new()
-    }
 }
 
 /// A form of messages.
@@ -183,7 +179,9 @@ impl Unpacker {
             Form::Byte => Ok(String::from_utf8(self.frame.clone())?),
             Form::Text => {
                 let mut text = String::with_capacity(self.frame.len());
-                text.extend(std::str::from_utf8(&self.frame)?.chars());
+                for character in std::str::from_utf8(&self.frame)?.chars() {
+                    text.push(character);
+                }
                 Ok(text)
             }
             Form::SerializedText => {

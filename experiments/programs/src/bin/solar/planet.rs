@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 
 use experiments::{Failed, text, whole};
 use milieu_bench::run::protocol::{Measurement, Start};
-use milieu_transfer::{Event, Modes, Offer, Outlet, ReceiverId, Rights};
+use milieu_transfer::{Event, Kind, Modes, Offer, Outlet, ReceiverId, Rights};
 
 use super::forms::{Messages, header, stream};
 use super::star::{Line, Request, ask};
@@ -73,7 +72,7 @@ fn fire(
     outlet: &mut Outlet,
     subscribers: &mut BTreeMap<ReceiverId, BufWriter<TcpStream>>,
 ) {
-    let (stream, kind) = (stream(), messages.kind());
+    let (stream, kind) = (stream(), Kind::new());
     let mut out = Vec::new();
     for sequence in 1..=iterations + 1 {
         let event: Event = kind.event(header(&stream, sequence), messages.at(sequence));
@@ -95,13 +94,4 @@ fn fire(
             subscribers.remove(&id);
         }
     }
-}
-
-/// What subscribers of experiments want.
-pub fn wanted(mode: &Arc<dyn milieu_transfer::Mode>) -> String {
-    Offer {
-        name: mode.name().into(),
-        version: mode.version(),
-    }
-    .to_string()
 }

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use experiments::{Failed, text, whole};
 use milieu_bench::run::protocol::{Invalid, Measured, Measurement, Start};
-use milieu_transfer::{Limits, Modes, Rights, Type};
+use milieu_transfer::{Limits, Modes, Offer, Rights, Type};
 
 use super::Ready;
 use super::forms::MessageEvent;
-use super::planet::{SOURCE, wanted};
+use super::planet::SOURCE;
 use super::star::{Line, Request, ask};
 
 pub fn run(start: &Start, _: Ready<'_>) -> Result<Measurement, Failed> {
@@ -24,7 +24,11 @@ pub fn run(start: &Start, _: Ready<'_>) -> Result<Measurement, Failed> {
         .ok_or_else(|| format!("there is no transfer mode {name}"))?;
     let (_, planet) = ask(start, &Request::Find(SOURCE.into()))?;
     let mut line = Line::new(TcpStream::connect(planet)?)?;
-    line.write(&wanted(mode))?;
+    let offer = Offer {
+        name: mode.name().into(),
+        version: mode.version(),
+    };
+    line.write(&offer.to_string())?;
     let mut stream = BufReader::with_capacity(1 << 16, line.into_stream());
     let mut decoder = mode.decoder(Limits::default(), Rights::NONE);
     decoder.expect(Type::of::<MessageEvent>());
