@@ -1,4 +1,4 @@
-//! Texts that are read whole, and written whole or not at all.
+//! Files that are read whole, and written whole or not at all.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -43,15 +43,19 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<Source, Box<(Source, Diagn
     Err(Box::new((Source::new(name, ""), wrong)))
 }
 
-/// Writes a file such that it has its old text or the new one, whatever
+/// Writes a file such that it has its old content or the new one, whatever
 /// happens: beside it first, then in its place.
-pub(crate) fn write_whole(path: &Path, text: &str, audience: Audience) -> io::Result<()> {
+pub(crate) fn write_whole(
+    path: &Path,
+    content: impl AsRef<[u8]>,
+    audience: Audience,
+) -> io::Result<()> {
     // Behind a link stands the file that is meant; what is no regular file, as
-    // a pipe, takes the text as it comes.
+    // a pipe, takes it as it comes.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return fs::write(&target, text);
+        return fs::write(&target, content);
     }
     let Some(name) = target.file_name() else {
         return Err(io::Error::new(
@@ -74,7 +78,7 @@ pub(crate) fn write_whole(path: &Path, text: &str, audience: Audience) -> io::Re
             .create_new(true)
             .mode(mode)
             .open(&beside)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content.as_ref())?;
         if let (Some(old), Audience::Usual) = (old, audience) {
             file.set_permissions(old.permissions())?;
         }

@@ -10,8 +10,13 @@ pub(crate) const ERROR: u8 = 2;
 
 /// Writes a result to standard output.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    put(text.as_bytes())
+}
+
+/// Writes what need not be text to standard output.
+pub(crate) fn put(content: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(content)?;
     out.flush()
 }
 

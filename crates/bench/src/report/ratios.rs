@@ -3,12 +3,13 @@
 //! Values of the same round were measured next to each other, so what drifts
 //! cancels out ([`Ratio`]).
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::scale::short;
-use super::series::tests;
+use super::series::{metrics, tests};
 use super::table::cell;
-use super::{Options, Report};
+use super::{Options, Report, unknown};
 use crate::result::{Point, Results};
 use crate::statistics::Ratio;
 
@@ -29,8 +30,16 @@ impl Report for Ratios {
             .baseline
             .as_ref()
             .ok_or("ratios need --baseline VARIABLE=VALUE: to what?")?;
+        let tests = tests(results, options)?;
+        let metrics = metrics(&tests, options, &[])?;
+        let points = tests.iter().flat_map(|test| &test.points);
+        let variables = points.flat_map(|point| point.variables.keys());
+        let variables: BTreeSet<&str> = variables.map(String::as_str).collect();
+        if !variables.contains(&**name) {
+            return Err(unknown("variable", name, variables.into_iter()));
+        }
         let mut rows = String::new();
-        for test in tests(results, options)? {
+        for test in &tests {
             for ours in &test.points {
                 let is_baseline = |point: &&Point| {
                     let others = |point: &Point| {
@@ -50,9 +59,7 @@ impl Report for Ratios {
                 if std::ptr::eq(ours, theirs) {
                     continue;
                 }
-                let wanted =
-                    |metric: &&String| options.metric.as_ref().is_none_or(|it| it == *metric);
-                for metric in ours.metrics.keys().filter(wanted) {
+                for metric in &metrics {
                     let Some(ratio) = test.ratio(metric, ours, theirs) else {
                         continue;
                     };

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Options, Statistic};
+use super::{Column, Options, Statistic, unknown};
 use crate::Value;
 use crate::result::{Point, Results, TestResults};
+use crate::statistics::Statistics;
 
 /// What is to be drawn.
 #[derive(Clone, Debug, Default)]
@@ -13,10 +14,13 @@ pub struct Chosen {
     pub panels: Vec<Panel>,
     /// What stands at the horizontal axis.
     pub x_label: String,
-    /// What stands at the vertical axis.
+    /// What stands at the vertical axes, where that is the same for all panels.
     pub y_label: String,
     /// Above all.
     pub title: String,
+    /// The variable that tells lines apart, where it is one alone and the names of
+    /// lines are its values.
+    pub legend: String,
 }
 
 /// A chart among others.
@@ -24,6 +28,10 @@ pub struct Chosen {
 pub struct Panel {
     /// What is the same for all of it.
     pub title: String,
+    /// What was measured.
+    pub metric: String,
+    /// What stands at the vertical axis.
+    pub y_label: String,
     /// What is compared.
     pub lines: Vec<Line>,
 }
@@ -51,8 +59,7 @@ pub struct Sample {
 }
 
 impl Statistic {
-    fn of(self, point: &Point, metric: &str) -> Option<f64> {
-        let statistics = point.metrics.get(metric)?;
+    fn of(self, statistics: &Statistics) -> Option<f64> {
         Some(match self {
             Statistic::Mean => statistics.mean,
             Statistic::Minimum => statistics.minimum,
@@ -72,19 +79,40 @@ pub(super) fn tests<'r>(
     results: &'r Results,
     options: &Options,
 ) -> Result<Vec<&'r TestResults>, String> {
-    let tests: Vec<&TestResults> = match &options.test {
-        None => results.tests.iter().collect(),
-        Some(name) => results
-            .tests
-            .iter()
-            .filter(|test| test.name == *name)
-            .collect(),
+    let Some(name) = &options.test else {
+        return Ok(results.tests.iter().collect());
     };
-    if tests.is_empty() {
-        let names: Vec<&str> = results.tests.iter().map(|test| &*test.name).collect();
-        return Err(format!("no such test; there are: {}", names.join(", ")));
+    let tests: Vec<&TestResults> = results
+        .tests
+        .iter()
+        .filter(|test| test.name == *name)
+        .collect();
+    match tests.is_empty() {
+        false => Ok(tests),
+        true => Err(unknown(
+            "test",
+            name,
+            results.tests.iter().map(|test| &*test.name),
+        )),
     }
-    Ok(tests)
+}
+
+/// What was measured, as far as it is asked for, which may be a column, too.
+pub(super) fn metrics<'r>(
+    tests: &[&'r TestResults],
+    options: &'r Options,
+    columns: &'r [Column],
+) -> Result<Vec<&'r str>, String> {
+    let metrics: BTreeSet<&str> = tests.iter().flat_map(|test| test.metrics()).collect();
+    let Some(wanted) = options.metric.as_deref() else {
+        return Ok(metrics.into_iter().collect());
+    };
+    let columns = columns.iter().map(|column| &*column.name);
+    let known: Vec<&str> = metrics.into_iter().chain(columns).collect();
+    match known.contains(&wanted) {
+        true => Ok(vec![wanted]),
+        false => Err(unknown("metric", wanted, known.into_iter())),
+    }
 }
 
 /// The variables that change, and their values.
@@ -100,99 +128,106 @@ fn variables<'r>(tests: &[&'r TestResults]) -> BTreeMap<&'r str, Vec<&'r Value>>
     variables
 }
 
-/// What a chart of these results shows.
-pub(super) fn choose(results: &Results, options: &Options) -> Result<Chosen, String> {
+/// What a chart of these results shows: a panel for each metric and each value of
+/// [`Options::panels`], and in it a line for each combination of all other
+/// variables and tests.
+///
+/// # Errors
+/// What is asked for is not there, or nothing is.
+pub fn choose(results: &Results, options: &Options) -> Result<Chosen, String> {
     let tests = tests(results, options)?;
     let variables = variables(&tests);
-    let known = |name: &Option<String>| match name {
-        Some(name) if !variables.contains_key(&**name) => {
-            let names: Vec<&str> = variables.keys().copied().collect();
-            Err(format!(
-                "no variable is `{name}`; there are: {}",
-                names.join(", ")
-            ))
+    let known = |name: &Option<String>| match name.as_deref() {
+        Some(name) if !variables.contains_key(name) => {
+            Err(unknown("variable", name, variables.keys().copied()))
         }
         _ => Ok(()),
     };
     known(&options.x)?;
     known(&options.panels)?;
     let x = options.x.as_deref().or_else(|| {
-        let others = variables
+        let free = variables
             .iter()
             .filter(|(name, _)| options.panels.as_deref() != Some(**name));
-        // Of several, the one whose curve has the most points.
-        let longest = others.max_by_key(|(_, values)| values.len())?;
+        // Numbers make curves, and words tell them apart.
+        let are_numbers =
+            |values: &[&Value]| values.len() > 1 && values.iter().all(|it| it.number().is_some());
+        let longest = free.max_by_key(|(_, values)| (are_numbers(values), values.len()))?;
         Some(*longest.0)
     });
-    let metrics: BTreeSet<&str> = tests.iter().flat_map(|test| test.metrics()).collect();
-    let metrics: Vec<&str> = match &options.metric {
-        None => metrics.into_iter().collect(),
-        Some(metric) if metrics.contains(&**metric) => vec![metric],
-        Some(metric) => {
-            let names: Vec<&str> = metrics.into_iter().collect();
-            return Err(format!(
-                "nothing measured is `{metric}`; there are: {}",
-                names.join(", ")
-            ));
-        }
-    };
+    let metrics = metrics(&tests, options, &options.columns)?;
     if metrics.is_empty() {
         return Err("nothing was measured; `milieu bench report markdown` says why".into());
     }
+    let labels = Labels {
+        results,
+        options,
+        metrics: metrics.len(),
+    };
+    // What all have in common need not be said.
+    let distinguishes = |name: &str, values: &[&Value]| {
+        x != Some(name) && options.panels.as_deref() != Some(name) && values.len() > 1
+    };
+    let distinct = variables.iter();
+    let distinct: Vec<&str> = distinct
+        .filter(|(name, values)| distinguishes(name, values))
+        .map(|(name, _)| *name)
+        .collect();
+    let alone = match distinct[..] {
+        [name] if tests.len() == 1 => Some(name),
+        _ => None,
+    };
     let mut panels: Vec<Panel> = Vec::new();
     for metric in &metrics {
         for test in &tests {
             for point in &test.points {
-                let Some(y) = options.statistic.of(point, metric) else {
+                let Some(sample) = sample(point, metric, x, options) else {
                     continue;
                 };
                 let mut of_panel = Vec::new();
                 let mut of_line = Vec::new();
-                // What all have in common need not be said.
-                if metrics.len() > 1 {
-                    of_panel.push((*metric).to_owned());
-                }
                 if tests.len() > 1 {
                     of_line.push(test.name.clone());
                 }
                 for (name, value) in &point.variables {
                     if options.panels.as_ref() == Some(name) {
                         of_panel.push(format!("{name} = {value}"));
-                    } else if x != Some(name)
-                        && variables.get(&**name).is_some_and(|it| it.len() > 1)
-                    {
+                    } else if alone == Some(name) {
+                        of_line.push(value.to_string());
+                    } else if distinct.contains(&&**name) {
                         of_line.push(format!("{name} = {value}"));
                     }
                 }
-                let x = x.and_then(|x| point.variables.get(x)).cloned();
-                let interval = point.metrics.get(*metric).and_then(|it| it.confidence);
-                let sample = Sample {
-                    x: x.unwrap_or(Value::Text(String::new())),
-                    y,
-                    interval: interval.filter(|_| options.statistic == Statistic::Mean),
-                    values: point.numbers(metric),
-                };
+                let title = of_panel.join(", ");
                 let panel = entry(
                     &mut panels,
-                    of_panel.join(", "),
-                    |it| &it.title,
-                    |title| Panel {
-                        title,
+                    |it| it.title == title && it.metric == *metric,
+                    || Panel {
+                        title: title.clone(),
+                        metric: (*metric).to_owned(),
+                        y_label: labels.y(metric),
                         lines: Vec::new(),
                     },
                 );
+                let name = of_line.join(", ");
                 let line = entry(
                     &mut panel.lines,
-                    of_line.join(", "),
-                    |it| &it.name,
-                    |name| Line {
-                        name,
+                    |it| it.name == name,
+                    || Line {
+                        name: name.clone(),
                         samples: Vec::new(),
                     },
                 );
                 line.samples.push(sample);
             }
         }
+    }
+    if panels.is_empty() {
+        return Err(format!(
+            "there is nothing to draw: no point has a {} of {}",
+            options.statistic.name(),
+            metrics.join(" or ")
+        ));
     }
     for line in panels.iter_mut().flat_map(|panel| &mut panel.lines) {
         // Numbers are in their order on an axis; words as they were given.
@@ -202,40 +237,92 @@ pub(super) fn choose(results: &Results, options: &Options) -> Result<Chosen, Str
                 _ => std::cmp::Ordering::Equal,
             });
     }
-    let property = |names: [&str; 2]| {
-        let found = names
-            .iter()
-            .find_map(|name| results.group.properties.get(*name));
-        found.map(ToString::to_string)
-    };
-    // The paper's names for these (Figure 3), and ours.
-    let x_label = property(["categoryAxisLabel", "category-axis"]);
-    let y_label = property(["valueAxisLabel", "value-axis"]);
+    let same = panels
+        .windows(2)
+        .all(|two| two[0].y_label == two[1].y_label);
+    let first = panels.first().filter(|_| same);
+    let title = options.picture.title.as_ref();
     Ok(Chosen {
+        x_label: labels.x(x),
+        y_label: first.map(|panel| panel.y_label.clone()).unwrap_or_default(),
+        title: title.unwrap_or(&results.group.name).clone(),
+        legend: alone.map(|name| labels.legend(name)).unwrap_or_default(),
         panels,
-        x_label: x_label.or_else(|| x.map(str::to_owned)).unwrap_or_default(),
-        y_label: y_label.unwrap_or_else(|| match (&metrics[..], options.statistic) {
-            ([metric], Statistic::Mean) => (*metric).to_owned(),
-            ([metric], statistic) => format!("{metric} ({})", statistic.name()),
-            (_, statistic) => statistic.name(),
-        }),
-        title: results.group.name.clone(),
     })
 }
 
-/// The element of a name, which is made if it is not there.
-fn entry<T>(
-    all: &mut Vec<T>,
-    name: String,
-    of: impl Fn(&T) -> &String,
-    make: impl FnOnce(String) -> T,
-) -> &mut T {
-    let at = all
-        .iter()
-        .position(|it| *of(it) == name)
-        .unwrap_or_else(|| {
-            all.push(make(name));
-            all.len() - 1
-        });
+fn sample(point: &Point, metric: &str, x: Option<&str>, options: &Options) -> Option<Sample> {
+    let statistics = point.metrics.get(metric);
+    let (y, interval) = match statistics {
+        Some(statistics) => (options.statistic.of(statistics)?, statistics.confidence),
+        None => {
+            let mut columns = options.columns.iter();
+            let column = columns.find(|column| column.name == metric)?;
+            (point.compute(&column.expression).ok()?, None)
+        }
+    };
+    let x = x.and_then(|x| point.variables.get(x)).cloned();
+    y.is_finite().then(|| Sample {
+        x: x.unwrap_or(Value::Text(String::new())),
+        y,
+        interval: interval.filter(|_| options.statistic == Statistic::Mean),
+        values: point.numbers(metric),
+    })
+}
+
+/// What stands at axes.
+struct Labels<'a> {
+    results: &'a Results,
+    options: &'a Options,
+    metrics: usize,
+}
+
+impl Labels<'_> {
+    /// The first property there is of these names.
+    fn property(&self, names: &[&str]) -> Option<String> {
+        let properties = &self.results.group.properties;
+        let found = names.iter().find_map(|name| properties.get(*name));
+        found.map(ToString::to_string)
+    }
+
+    // Both have the paper's names for these, too (Figure 3).
+    fn x(&self, x: Option<&str>) -> String {
+        let told = self.options.picture.x_label.clone();
+        let own = told.or_else(|| self.own(x?));
+        own.or_else(|| self.property(&["categoryAxisLabel", "category-axis"]))
+            .unwrap_or_else(|| x.unwrap_or_default().to_owned())
+    }
+
+    /// What a variable is called.
+    fn own(&self, variable: &str) -> Option<String> {
+        self.property(&[&format!("category-axis.{variable}")])
+    }
+
+    fn legend(&self, variable: &str) -> String {
+        self.own(variable).unwrap_or_else(|| variable.to_owned())
+    }
+
+    fn y(&self, metric: &str) -> String {
+        let own = format!("value-axis.{metric}");
+        let property = || match self.metrics {
+            1 => self.property(&[&own, "valueAxisLabel", "value-axis"]),
+            // One name would not do for several.
+            _ => self.property(&[&own]),
+        };
+        let told = self.options.picture.y_label.clone();
+        told.or_else(property)
+            .unwrap_or_else(|| match self.options.statistic {
+                Statistic::Mean => metric.to_owned(),
+                statistic => format!("{metric} ({})", statistic.name()),
+            })
+    }
+}
+
+/// The element that is this, which is made if it is not there.
+fn entry<T>(all: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
+    let at = all.iter().position(is).unwrap_or_else(|| {
+        all.push(make());
+        all.len() - 1
+    });
     &mut all[at]
 }

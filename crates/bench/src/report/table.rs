@@ -1,10 +1,11 @@
 //! Tables: comma-separated values, and Markdown.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::scale::short;
-use super::series::tests;
-use super::{Options, Report};
+use super::series::{metrics, tests};
+use super::{Column, Options, Report};
 use crate::result::{Offset, Point, Results};
 use crate::statistics::Statistics;
 
@@ -28,6 +29,7 @@ pub(super) fn table(
     show: impl Fn(f64) -> String,
 ) -> Result<Table, String> {
     let tests = tests(results, options)?;
+    let metrics = metrics(&tests, options, &[])?;
     let mut variables: Vec<&String> = Vec::new();
     for name in tests
         .iter()
@@ -46,6 +48,7 @@ pub(super) fn table(
     head.extend(options.columns.iter().map(|column| column.name.clone()));
     head.push("failed".into());
     let mut rows = Vec::new();
+    let mut computed = Computed::default();
     for test in tests {
         for point in &test.points {
             let before = |metric: &str| {
@@ -57,15 +60,15 @@ pub(super) fn table(
                 row.push(metric.to_owned());
                 row
             };
-            let wanted = |metric: &&String| options.metric.as_ref().is_none_or(|it| it == *metric);
-            for metric in point.metrics.keys().filter(wanted) {
+            for metric in &metrics {
+                let Some(statistics) = point.metrics.get(*metric) else {
+                    continue;
+                };
                 let mut row = before(metric);
-                row.extend(numbers(&point.metrics[metric], &show));
+                row.extend(numbers(statistics, &show));
                 for column in &options.columns {
-                    let computed = point.compute(&column.expression);
-                    row.push(computed.map(&show).map_err(|fault| {
-                        format!("the column `{}` cannot be computed: {fault}", column.name)
-                    })?);
+                    let number = computed.of(point, column);
+                    row.push(number.map(&show).unwrap_or_default());
                 }
                 row.push(failed(point));
                 rows.push(row);
@@ -79,7 +82,41 @@ pub(super) fn table(
             }
         }
     }
-    Ok(Table { head, rows })
+    match computed.nowhere(options) {
+        Some(why) => Err(why),
+        None => Ok(Table { head, rows }),
+    }
+}
+
+/// Which columns could be computed somewhere, and why others could not.
+#[derive(Default)]
+struct Computed<'o> {
+    fine: BTreeSet<&'o str>,
+    faults: BTreeMap<&'o str, String>,
+}
+
+impl<'o> Computed<'o> {
+    /// The number of a column; where something else is missing, it is, too.
+    fn of(&mut self, point: &Point, column: &'o Column) -> Option<f64> {
+        match point.compute(&column.expression) {
+            Ok(number) => {
+                self.fine.insert(&column.name);
+                Some(number)
+            }
+            Err(fault) => {
+                self.faults.insert(&column.name, fault.to_string());
+                None
+            }
+        }
+    }
+
+    /// A column that is empty is a mistake.
+    fn nowhere(&self, options: &Options) -> Option<String> {
+        let names = options.columns.iter().map(|column| &*column.name);
+        let mut empty = names.filter(|name| !self.fine.contains(name));
+        let why = empty.find_map(|name| Some((name, self.faults.get(name)?)));
+        why.map(|(name, fault)| format!("the column `{name}` cannot be computed: {fault}"))
+    }
 }
 
 fn failed(point: &Point) -> String {

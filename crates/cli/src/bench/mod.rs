@@ -42,7 +42,7 @@ Exit codes, of every verb:
 Examples:
   milieu bench check throughput.toml --applications applications.toml
   milieu bench run throughput.toml --applications applications.toml -o new.json
-  milieu bench report line new.json -o throughput.svg
+  milieu bench report line new.json -o throughput.png
   milieu bench compare old.json new.json"
 )]
 pub(crate) struct Bench {
@@ -54,7 +54,7 @@ pub(crate) struct Bench {
 enum Verb {
     Check(check::Check),
     Run(run::Run),
-    Report(report::Report),
+    Report(Box<report::Report>),
     Compare(compare::Compare),
     Serve(serve::Serve),
     Submit(jobs::Submit),
@@ -75,7 +75,7 @@ impl Bench {
         let (result, json) = match &self.verb {
             Verb::Check(check) => (check.run(), check.json),
             Verb::Run(run) => (run.run(), run.json),
-            Verb::Report(report) => (report.run(), false),
+            Verb::Report(report) => (report.run(), report.json),
             Verb::Compare(compare) => (compare.run(), compare.json),
             Verb::Doctor(doctor) => (doctor.run(), false),
             Verb::Helper(helper) => (helper.run(), false),
@@ -122,12 +122,12 @@ fn print(text: &str) -> Outcome<()> {
     terminal::print(text).map_err(Failure::Output)
 }
 
-/// Writes to a file, or to standard output.
-fn put(text: &str, path: Option<&PathBuf>) -> Outcome<()> {
-    let Some(path) = path else {
-        return print(text);
+/// Writes to a file, or to standard output, which is `-`, too.
+fn put(content: impl AsRef<[u8]>, path: Option<&PathBuf>) -> Outcome<()> {
+    let Some(path) = path.filter(|path| **path != Path::new("-")) else {
+        return terminal::put(content.as_ref()).map_err(Failure::Output);
     };
-    files::write_whole(path, text, files::Audience::Usual).map_err(|error| {
+    files::write_whole(path, content, files::Audience::Usual).map_err(|error| {
         let message = format!("{} cannot be written: {error}", path.display());
         Failure::new(message, "is the folder there, and may you write to it?")
     })

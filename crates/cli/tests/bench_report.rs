@@ -1,0 +1,208 @@
+//! `milieu bench report`, as its users run it.
+
+use std::fs;
+#[cfg(feature = "png")]
+use std::io::Cursor;
+#[cfg(feature = "png")]
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Figure 4 of the Solar paper, which reports read.
+const FIGURE_4: &str = include_str!("../../bench/tests/data/figure4.xml");
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// A folder with a result.
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        fs::write(folder.path("result.xml"), FIGURE_4).unwrap();
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_milieu"));
+        command.arg("bench").args(words).current_dir(self.0.path());
+        command.output().unwrap()
+    }
+
+    /// What is printed, where all goes well.
+    fn printed(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What is said, where something is wrong.
+    fn refused(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+/// A picture: its size, and how dark each row is.
+#[cfg(feature = "png")]
+struct Pixels {
+    info: png::Info<'static>,
+    dark: Vec<usize>,
+}
+
+#[cfg(feature = "png")]
+fn decoded(path: &Path) -> Pixels {
+    let decoder = png::Decoder::new(Cursor::new(fs::read(path).unwrap()));
+    let mut reader = decoder.read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    let info = reader.info().clone();
+    assert_eq!(info.color_type, png::ColorType::Rgb);
+    let rows = pixels.chunks(usize::try_from(info.width).unwrap() * 3);
+    let is_dark = |pixel: &&[u8]| pixel.iter().all(|part| *part < 128);
+    let dark = rows.map(|row| row.chunks(3).filter(is_dark).count());
+    Pixels {
+        dark: dark.collect(),
+        info,
+    }
+}
+
+#[cfg(feature = "png")]
+#[test]
+fn charts_are_png_of_the_size_and_resolution_that_is_asked_for() {
+    let folder = Folder::new();
+    let chart = |file: &str, more: &[&str]| {
+        let words = ["report", "line", "result.xml", "-o", file];
+        folder.printed(&[&words[..], more].concat());
+        decoded(&folder.path(file))
+    };
+    let usual = chart("chart.png", &[]);
+    // 120 mm at 300 dots in an inch.
+    assert_eq!(usual.info.width, 1418);
+    let dots = usual.info.pixel_dims.unwrap();
+    assert_eq!((dots.xppu, dots.yppu), (11811, 11811));
+    let about = usual.info.utf8_text[0].get_text().unwrap();
+    assert!(about.starts_with("Throughput (2 Receivers): "), "{about}");
+    let small = chart("small.png", &["--dpi", "100", "--width", "84"]);
+    assert_eq!(small.info.width, 331);
+    assert_eq!(small.info.pixel_dims.unwrap().xppu, 3937);
+    // The title is written, with no fonts from this machine: it takes ink.
+    let ink = |pixels: &Pixels| pixels.dark.iter().sum::<usize>();
+    let untitled = chart(
+        "untitled.png",
+        &["--dpi", "100", "--width", "84", "--title", ""],
+    );
+    let (with, without) = (ink(&small), ink(&untitled));
+    assert!(with > without + 100, "{with} {without}");
+    for form in ["bar", "box"] {
+        let words = ["report", form, "result.xml", "--format", "png", "-o", "-"];
+        let output = folder.run(&words);
+        assert!(output.stdout.starts_with(b"\x89PNG\r\n"), "{form}");
+    }
+    let said = folder.refused(&[
+        "report",
+        "line",
+        "result.xml",
+        "-o",
+        "x.png",
+        "--dpi",
+        "1e5",
+    ]);
+    assert!(said.contains("ask for fewer dots with --dpi"), "{said}");
+}
+
+#[test]
+fn reports_go_where_they_are_sent() {
+    let folder = Folder::new();
+    let printed = folder.printed(&["report", "csv", "result.xml"]);
+    assert_eq!(
+        folder.printed(&["report", "csv", "result.xml", "-o", "-"]),
+        printed
+    );
+    assert!(!folder.path("-").exists());
+    assert_eq!(
+        folder.printed(&["report", "csv", "result.xml", "-o", "table.csv"]),
+        ""
+    );
+    assert_eq!(
+        fs::read_to_string(folder.path("table.csv")).unwrap(),
+        printed
+    );
+    let svg = folder.printed(&["report", "line", "result.xml", "--format", "svg"]);
+    assert!(svg.starts_with("<svg "), "{svg}");
+}
+
+#[test]
+fn every_form_reads_the_paper_s_results_in_xml() {
+    let folder = Folder::new();
+    for form in [
+        "markdown", "csv", "line", "bar", "box", "html", "json", "xml",
+    ] {
+        let report = folder.printed(&["report", form, "result.xml"]);
+        assert!(report.contains("290.") || report.contains("<svg"), "{form}");
+    }
+    // And what these write is read again, as both.
+    fs::write(
+        folder.path("again.json"),
+        folder.printed(&["report", "json", "result.xml"]),
+    )
+    .unwrap();
+    let table = folder.printed(&["report", "csv", "result.xml"]);
+    assert_eq!(folder.printed(&["report", "csv", "again.json"]), table);
+    fs::write(
+        folder.path("again.xml"),
+        folder.printed(&["report", "xml", "again.json"]),
+    )
+    .unwrap();
+    assert_eq!(folder.printed(&["report", "csv", "again.xml"]), table);
+    let ratios = ["report", "ratios", "result.xml", "--baseline"];
+    let ratios = [&ratios[..], &["randomInstance.stringLength=0.0"]].concat();
+    assert!(folder.printed(&ratios).contains("| Solar |"));
+}
+
+#[test]
+fn mistakes_say_what_was_meant() {
+    let folder = Folder::new();
+    let cases: [(&[&str], &str); 7] = [
+        (
+            &["csv", "result.xml", "--metric", "vaule"],
+            "there is no metric `vaule`; did you mean `value`?",
+        ),
+        (
+            &["line", "result.xml", "--x", "randomInstance.stringlength"],
+            "did you mean `randomInstance.stringLength`?",
+        ),
+        (&["csv", "result.xml", "-o", "x.png"], "`csv` is no picture"),
+        (
+            &["html", "result.xml", "--format", "png"],
+            "`html` is no picture",
+        ),
+        (
+            &["line", "result.xml", "--x-scale", "log"],
+            "only numbers above 0",
+        ),
+        (&["csv", "none.xml"], "cannot read the result"),
+        (
+            &["lien", "result.xml"],
+            "there is no form `lien`; did you mean `line`?",
+        ),
+    ];
+    for (words, message) in cases {
+        let words = [&["report"], words].concat();
+        let said = folder.refused(&words);
+        assert!(said.contains(message), "{words:?}: {said}");
+        assert!(said.contains("help:"), "{words:?}: {said}");
+        let said = folder.refused(&[&words[..], &["--json"]].concat());
+        let found: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert!(found["message"].as_str().unwrap().contains(message));
+    }
+    for wrong in ["0", "-1", "inf", "x"] {
+        let option = format!("--dpi={wrong}");
+        let said = folder.refused(&["report", "line", "result.xml", &option]);
+        assert!(said.contains("write a number above 0"), "{said}");
+    }
+}
