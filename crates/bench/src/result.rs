@@ -1,5 +1,7 @@
 //! Results: the whole configuration, where it ran, every value, and what they say together.
 
+pub(crate) mod xml;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -299,8 +301,8 @@ impl Results {
         }
     }
 
-    /// Reads results in JSON, or in the paper's XML (its Figure 4), which has only
-    /// points.
+    /// Reads results in JSON, or in the paper's XML (its Figure 4), which has all but
+    /// the single steps.
     ///
     /// # Errors
     /// It is neither, or of a version that is not known.
@@ -327,8 +329,10 @@ impl Results {
         text
     }
 
-    /// The results in the paper's XML (its Figure 4): the configuration, and the
-    /// numbers of each point. Steps, hosts and distributions are left out.
+    /// The results in the paper's XML (its Figure 4): the configuration, the numbers
+    /// of each point, what was found, and the hosts. Single steps, with what
+    /// applications wrote, are left out, and so are distributions but for their
+    /// statistics.
     #[must_use]
     pub fn to_xml(&self) -> String {
         crate::description::with_results(&self.group, self)
@@ -429,8 +433,21 @@ impl Point {
             point.summarize(&metric);
         }
         for (metric, (histogram, scale)) in merged {
-            if let Some(statistics) = Statistics::of_histogram(&histogram, scale) {
-                point.metrics.insert(metric, statistics);
+            if point.metrics.contains_key(&metric) {
+                point.failures.push(Failure {
+                    application: String::new(),
+                    round: 0,
+                    message: format!("`{metric}`: numbers, and distributions beside them"),
+                });
+                continue;
+            }
+            match Statistics::of_histogram(&histogram, scale) {
+                Some(statistics) => _ = point.metrics.insert(metric, statistics),
+                None => point.failures.push(Failure {
+                    application: String::new(),
+                    round: 0,
+                    message: format!("`{metric}`: a distribution without numbers"),
+                }),
             }
         }
         point
@@ -516,96 +533,5 @@ impl Point {
             .into_iter()
             .filter_map(|(round, values)| Some((round, mean(values)?)));
         means.collect()
-    }
-}
-
-mod xml {
-    //! Results in the paper's XML.
-
-    use milieu_diagnostics::Source;
-    use roxmltree::{Document, Node};
-
-    use super::{Failure, Point, PointValue, Results, TestResults};
-    use crate::Value;
-    use crate::catalogue::Catalogue;
-    use crate::description::{Language, parse as describe};
-    use crate::run::VALUE;
-
-    pub(super) fn parse(text: &str) -> Result<Results, String> {
-        let source = Source::new("results", text);
-        let described = describe(Language::Xml, &source, &Catalogue::default());
-        let (group, _) = described.map_err(|found| {
-            let first = found.first().map(ToString::to_string);
-            first.unwrap_or_default()
-        })?;
-        let document = Document::parse(text).map_err(|error| error.to_string())?;
-        let tests = elements(document.root_element(), "test");
-        let tests = tests.zip(&group.tests).map(|(node, test)| {
-            let mut points: Vec<Point> = Vec::new();
-            for node in elements(node, "result") {
-                add(&mut points, node)?;
-            }
-            Ok(TestResults {
-                name: test.name.clone(),
-                points,
-                ..TestResults::default()
-            })
-        });
-        let tests = tests.collect::<Result<_, String>>()?;
-        Ok(Results {
-            tests,
-            ..Results::new(group)
-        })
-    }
-
-    fn elements<'a, 'i>(node: Node<'a, 'i>, tag: &str) -> impl Iterator<Item = Node<'a, 'i>> {
-        node.children().filter(move |child| child.has_tag_name(tag))
-    }
-
-    /// A `result` has one metric of a point.
-    fn add(points: &mut Vec<Point>, node: Node) -> Result<(), String> {
-        let mut variables = std::collections::BTreeMap::new();
-        for variable in elements(node, "var") {
-            let of = |name| variable.attribute(name).unwrap_or_default();
-            variables.insert(of("name").to_owned(), Value::guess(of("value")));
-        }
-        let at = match points.iter().position(|point| point.variables == variables) {
-            Some(at) => at,
-            None => {
-                points.push(Point {
-                    variables,
-                    ..Point::default()
-                });
-                points.len() - 1
-            }
-        };
-        let point = &mut points[at];
-        let metric = node.attribute("name").unwrap_or(VALUE).to_owned();
-        for value in elements(node, "value") {
-            let of = |name| value.attribute(name).unwrap_or_default().to_owned();
-            let application = of("app-name");
-            if of("error") == "true" {
-                point.failures.push(Failure {
-                    application,
-                    round: 0,
-                    message: of("value"),
-                });
-                continue;
-            }
-            let number: f64 = of("value")
-                .parse()
-                .map_err(|_| format!("`{}` is no number", of("value")))?;
-            let round = point.values.iter();
-            let round = round.filter(|it| it.metric == metric && it.application == application);
-            point.values.push(PointValue {
-                round: u32::try_from(round.count()).unwrap_or(u32::MAX),
-                metric: metric.clone(),
-                application,
-                value: number,
-            });
-        }
-        // What is written beside the values follows from them.
-        point.summarize(&metric);
-        Ok(())
     }
 }

@@ -42,29 +42,29 @@ impl Statistics {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let (minimum, maximum) = (*sorted.first()?, *sorted.last()?);
-        let (mean, squares) = moments(values);
-        let count = float(values.len());
-        let confidence = interval(values.len(), mean, squares);
+        let (mean, deviation) = moments(values);
+        let confidence = interval(values.len(), mean, deviation);
         let percentiles = PERCENTILES.map(|percent| (percent, percentile(&sorted, percent)));
         Some(Statistics {
             count: values.len() as u64,
             minimum,
             maximum,
             mean,
-            deviation: (squares / count).sqrt(),
+            deviation,
             percentiles: percentiles.to_vec(),
             confidence,
         })
     }
 
     /// Of a distribution. Its values are not independent, so there is no interval.
+    /// `None`: it is empty, or larger than doubles are.
     #[must_use]
     pub fn of_histogram(histogram: &Histogram<u64>, scale: f64) -> Option<Statistics> {
-        if histogram.is_empty() {
-            return None;
-        }
         #[expect(clippy::cast_precision_loss, reason = "results are doubles")]
         let scaled = |value: u64| value as f64 * scale;
+        if histogram.is_empty() || !scaled(histogram.max()).is_finite() {
+            return None;
+        }
         let percentiles = PERCENTILES.map(|percent| {
             let value = histogram.value_at_quantile(percent / 100.0);
             (percent, scaled(value))
@@ -86,28 +86,35 @@ fn float(count: usize) -> f64 {
     count as f64
 }
 
-/// The mean, and the sum of squared distances from it.
+/// The mean, and the standard deviation from it, of the whole population.
 fn moments(values: &[f64]) -> (f64, f64) {
-    let mean = values.iter().sum::<f64>() / float(values.len());
-    let squares = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, squares)
+    let largest = values
+        .iter()
+        .fold(0.0, |largest: f64, it| largest.max(it.abs()));
+    // Squares of larger ones are none.
+    let unit = if largest > 1e150 { largest } else { 1.0 };
+    let count = float(values.len());
+    let mean = values.iter().map(|value| value / unit).sum::<f64>() / count;
+    let squares = values.iter().map(|value| (value / unit - mean).powi(2));
+    let deviation = (squares.sum::<f64>() / count).sqrt();
+    (mean * unit, deviation * unit)
 }
 
 /// Where the true mean is.
-fn interval(count: usize, mean: f64, squares: f64) -> Option<(f64, f64)> {
+fn interval(count: usize, mean: f64, deviation: f64) -> Option<(f64, f64)> {
     if count < 2 {
         return None;
     }
     let freedom = float(count - 1);
-    let error = (squares / freedom / float(count)).sqrt();
-    around(mean, error, freedom, CONFIDENCE)
+    around(mean, deviation / freedom.sqrt(), freedom, CONFIDENCE)
 }
 
 /// Student's interval around an estimate with this standard error.
 fn around(estimate: f64, error: f64, freedom: f64, confidence: f64) -> Option<(f64, f64)> {
     let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
     let half = student.inverse_cdf(0.5 + confidence / 2.0) * error;
-    Some((estimate - half, estimate + half))
+    let (low, high) = (estimate - half, estimate + half);
+    (low.is_finite() && high.is_finite()).then_some((low, high))
 }
 
 /// The value below which so many percent of the others are, between neighbours
@@ -122,7 +129,11 @@ pub(crate) fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let below = place.floor() as usize;
     let above = (below + 1).min(sorted.len() - 1);
     let share = place - place.floor();
-    sorted[below] + (sorted[above] - sorted[below]) * share
+    let (low, high) = (sorted[below], sorted[above]);
+    match (high - low).is_finite() {
+        true => low + (high - low) * share,
+        false => low * (1.0 - share) + high * share,
+    }
 }
 
 /// How many times larger one thing is than another, from pairs that were
@@ -152,8 +163,8 @@ impl Ratio {
             .iter()
             .map(|(ours, theirs)| (ours / theirs).ln())
             .collect();
-        let (mean, squares) = moments(&logs);
-        let confidence = interval(logs.len(), mean, squares);
+        let (mean, deviation) = moments(&logs);
+        let confidence = interval(logs.len(), mean, deviation);
         Some(Ratio {
             ratio: mean.exp(),
             confidence: confidence.map(|(low, high)| (low.exp(), high.exp())),
@@ -190,16 +201,16 @@ pub fn change(old: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
     }
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
     let (old, new) = (logs(old), logs(new));
-    let ((old_mean, old_squares), (new_mean, new_squares)) = (moments(&old), moments(&new));
+    let ((old_mean, old_deviation), (new_mean, new_deviation)) = (moments(&old), moments(&new));
     let difference = new_mean - old_mean;
-    let square = |count: usize, squares: f64| squares / float(count - 1) / float(count);
+    let square = |count: usize, deviation: f64| deviation.powi(2) / float(count - 1);
     let interval = || {
         if old.len() < 2 || new.len() < 2 {
             return None;
         }
         let (first, second) = (
-            square(old.len(), old_squares),
-            square(new.len(), new_squares),
+            square(old.len(), old_deviation),
+            square(new.len(), new_deviation),
         );
         let both = first + second;
         if both == 0.0 {
@@ -235,6 +246,18 @@ mod tests {
         let typed = Statistics::of(&[290.697, 294.811]).unwrap();
         assert!((typed.mean - 292.754).abs() < 0.001);
         assert!((typed.deviation - 2.057).abs() < 0.001);
+    }
+
+    #[test]
+    fn numbers_of_any_size_have_statistics() {
+        let values = [f64::MAX, -f64::MAX, f64::MAX, 1.0];
+        let statistics = Statistics::of(&values).unwrap();
+        let finite = [statistics.mean, statistics.deviation];
+        let percentiles = statistics.percentiles.iter().map(|(_, value)| *value);
+        assert!(finite.into_iter().chain(percentiles).all(f64::is_finite));
+        assert!(is_near(statistics.mean, f64::MAX / 4.0));
+        let large = Statistics::of(&[1e200, 3e200]).unwrap();
+        assert!(is_near(large.deviation, 1e200));
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn the_paper_s_description_loads_as_printed() {
     let values = test.variables[0].all();
     assert_eq!(values.len(), 11);
     assert_eq!(values[10], Value::Integer(1000));
-    assert_eq!(test.parameters["iterations"], Value::Text("1000".into()));
+    assert_eq!(test.parameters["iterations"], Value::Integer(1000));
     assert_eq!(
         group.properties["java-version"],
         Value::Text("1.4.0 FC".into())
@@ -304,6 +304,11 @@ fn mistakes_in_toml_have_places_too() {
         (
             "[[test]]\nserver = [{ application = [{ kind = \"star\" }] }]\nvariable = { name = \"a\" }",
             "which values does `a` take?",
+        ),
+        (
+            "[[test]]\nserver = [{ application = [{ kind = \"star\" }] }]\n\
+             variable = { name = \"a\", values = [1, 2, 1] }",
+            "the value `1` is there twice",
         ),
         (
             "[[test]]\nserver = [{ application = [{ kind = \"star\" }] }]\nparameters.a = nan",

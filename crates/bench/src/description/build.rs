@@ -447,6 +447,15 @@ impl Builder<'_> {
             self.wrong(entry.span, "there is no value", "name one at least");
             return None;
         }
+        let twice = values.iter().enumerate();
+        let mut twice = twice.filter(|(index, value)| values[..*index].contains(value));
+        if let Some((_, value)) = twice.next() {
+            let help = "for more measurements of one value there are `repetitions`";
+            let message = format!("the value `{value}` is there twice");
+            self.found
+                .push(wrong(entry.span, message, "each makes a point of its own").help(help));
+            return None;
+        }
         Some(Values::Enumeration { values })
     }
 

@@ -15,7 +15,7 @@ mod tree;
 mod write;
 mod xml;
 
-pub(crate) use write::escaped;
+pub(crate) use write::{Xml, escaped};
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -329,11 +329,11 @@ pub fn check(group: &Group, catalogue: &Catalogue) -> Result<Vec<Diagnostic>, Ve
 pub fn write(language: Language, group: &Group) -> String {
     match language {
         Language::Toml => write::toml(group),
-        Language::Xml => write::xml(group, &crate::result::Results::default()),
+        Language::Xml => write::xml(group, None),
     }
 }
 
 /// The description in the paper's XML, with results.
 pub(crate) fn with_results(group: &Group, results: &crate::result::Results) -> String {
-    write::xml(group, results)
+    write::xml(group, Some(results))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{Application, Group, LostHost, Order, Schedule, Server, Test, Values};
 use crate::Value;
-use crate::result::{Results, TestResults};
+use crate::result::{Results, TestResults, xml};
 
 /// The group in TOML.
 pub(super) fn toml(group: &Group) -> String {
@@ -148,30 +148,49 @@ fn schedule(schedule: &Schedule) -> Vec<(&'static str, Value)> {
 }
 
 /// The group as the paper's XML, with the results that there are (Figure 4).
-pub(crate) fn xml(group: &Group, results: &Results) -> String {
+pub(crate) fn xml(group: &Group, results: Option<&Results>) -> String {
     let mut out = Xml::default();
     out.0
         .push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     out.open(0, "test-group", &[("name", &group.name)]);
     for test in &group.tests {
-        let of_test = results.tests.iter().find(|it| it.name == test.name);
-        out.test(test, of_test);
+        let tests = results.iter().flat_map(|results| &results.tests);
+        out.test(test, tests.into_iter().find(|it| it.name == test.name));
     }
     out.parameters(1, &group.properties);
+    if let Some(results) = results {
+        xml::run(&mut out, results);
+    }
     out.close(0, "test-group");
     out.0
 }
 
+/// XML that is written.
 #[derive(Default)]
-struct Xml(String);
+pub(crate) struct Xml(String);
 
 impl Xml {
+    /// What a text in XML is: as it reads, or a text where that is said.
+    pub(crate) fn value(text: &str, kind: Option<&str>) -> Value {
+        match kind {
+            Some("text") => Value::Text(text.to_owned()),
+            _ => Value::guess(text),
+        }
+    }
+
+    /// What has to be said of a value so that it is read as what it is.
+    pub(crate) fn kind(value: &Value) -> Option<(&'static str, &'static str)> {
+        let text = value.to_string();
+        let is_read = Value::guess(&text) == *value && text.trim() == text;
+        (!is_read).then_some(("type", "text"))
+    }
+
     fn test(&mut self, test: &Test, results: Option<&TestResults>) {
         let mut attributes = vec![("name", test.name.clone())];
         for (name, value) in schedule(&test.schedule) {
             attributes.push((name, value.to_string()));
         }
-        self.open(1, "test", &borrowed(&attributes));
+        self.open(1, "test", &Xml::borrowed(&attributes));
         for server in &test.servers {
             self.server(server);
         }
@@ -185,73 +204,20 @@ impl Xml {
                     attributes.push(("start", start.to_string()));
                     attributes.push(("end", end.to_string()));
                     attributes.push(("step", step.to_string()));
-                    self.empty(2, "var", &borrowed(&attributes));
+                    self.empty(2, "var", &Xml::borrowed(&attributes));
                 }
                 Values::Enumeration { values } => {
-                    self.open(2, "var", &borrowed(&attributes));
-                    for value in values {
-                        let text = escaped(&value.to_string());
-                        let _ = writeln!(self.0, "      <value>{text}</value>");
-                    }
+                    self.open(2, "var", &Xml::borrowed(&attributes));
+                    self.values(3, values);
                     self.close(2, "var");
                 }
             }
         }
         self.parameters(2, &test.parameters);
-        for point in results.iter().flat_map(|results| &results.points) {
-            self.point(point);
+        if let Some(results) = results {
+            xml::test(self, results);
         }
         self.close(1, "test");
-    }
-
-    fn point(&mut self, point: &crate::result::Point) {
-        for (metric, statistics) in &point.metrics {
-            let [min, max, mean, deviation] = [
-                statistics.minimum,
-                statistics.maximum,
-                statistics.mean,
-                statistics.deviation,
-            ]
-            .map(|number| Value::Number(number).to_string());
-            let mut attributes = vec![
-                ("min", &*min),
-                ("max", &*max),
-                ("mean", &*mean),
-                ("std-dev", &*deviation),
-            ];
-            if metric != crate::run::VALUE {
-                attributes.insert(0, ("name", metric));
-            }
-            self.open(2, "result", &attributes);
-            for (name, value) in &point.variables {
-                self.empty(3, "var", &[("name", name), ("value", &value.to_string())]);
-            }
-            let values = point.values.iter().filter(|value| value.metric == *metric);
-            for value in values {
-                let number = Value::Number(value.value).to_string();
-                self.empty(
-                    3,
-                    "value",
-                    &[
-                        ("app-name", &value.application),
-                        ("error", "false"),
-                        ("value", &number),
-                    ],
-                );
-            }
-            for failure in &point.failures {
-                self.empty(
-                    3,
-                    "value",
-                    &[
-                        ("app-name", &failure.application),
-                        ("error", "true"),
-                        ("value", &failure.message),
-                    ],
-                );
-            }
-            self.close(2, "result");
-        }
     }
 
     fn server(&mut self, server: &Server) {
@@ -272,42 +238,77 @@ impl Xml {
     }
 
     fn application(&mut self, application: &Application) {
-        let own = matches!(&*application.kind, "star" | "planet");
-        let (tag, mut attributes) = match own {
-            true => (&*application.kind, Vec::new()),
-            false => (
-                "app",
-                vec![("name", &*application.name), ("class", &*application.kind)],
-            ),
-        };
-        if own && application.name != application.kind {
-            attributes.push(("name", &application.name));
+        let Application {
+            name,
+            kind,
+            parameters,
+        } = application;
+        let is_own = matches!(&**kind, "star" | "planet");
+        let mut attributes = Vec::new();
+        let mut others = BTreeMap::new();
+        if !is_own {
+            attributes.extend([("name", name.clone()), ("class", kind.clone())]);
+        } else if name != kind {
+            attributes.push(("name", name.clone()));
         }
-        if application.parameters.is_empty() {
+        for (name, value) in parameters {
+            // As Figure 4 has them.
+            let is_attribute = is_own && is_attribute(name) && Xml::kind(value).is_none();
+            match is_attribute {
+                true => attributes.push((name, value.to_string())),
+                false => _ = others.insert(name.clone(), value.clone()),
+            }
+        }
+        let tag = if is_own { kind } else { "app" };
+        let attributes = Xml::borrowed(&attributes);
+        if others.is_empty() {
             self.empty(3, tag, &attributes);
         } else {
             self.open(3, tag, &attributes);
-            self.parameters(4, &application.parameters);
+            self.parameters(4, &others);
             self.close(3, tag);
         }
     }
 
     fn parameters(&mut self, depth: usize, parameters: &BTreeMap<String, Value>) {
         for (name, value) in parameters {
-            self.empty(
-                depth,
-                "param",
-                &[("name", name), ("value", &value.to_string())],
-            );
+            if let Value::List(values) = value {
+                self.open(depth, "param", &[("name", name)]);
+                self.values(depth + 1, values);
+                self.close(depth, "param");
+                continue;
+            }
+            let text = value.to_string();
+            let attributes = [("name", &**name), ("value", &*text)].into_iter();
+            let attributes: Vec<_> = attributes.chain(Xml::kind(value)).collect();
+            self.empty(depth, "param", &attributes);
         }
     }
 
-    fn open(&mut self, depth: usize, tag: &str, attributes: &[(&str, &str)]) {
+    fn values(&mut self, depth: usize, values: &[Value]) {
+        for value in values {
+            let kind: Vec<_> = Xml::kind(value).into_iter().collect();
+            self.text(depth, "value", &kind, &value.to_string());
+        }
+    }
+
+    pub(crate) fn open(&mut self, depth: usize, tag: &str, attributes: &[(&str, &str)]) {
         self.tag(depth, tag, attributes, ">\n");
     }
 
-    fn empty(&mut self, depth: usize, tag: &str, attributes: &[(&str, &str)]) {
+    pub(crate) fn empty(&mut self, depth: usize, tag: &str, attributes: &[(&str, &str)]) {
         self.tag(depth, tag, attributes, "/>\n");
+    }
+
+    pub(crate) fn text(
+        &mut self,
+        depth: usize,
+        tag: &str,
+        attributes: &[(&str, &str)],
+        text: &str,
+    ) {
+        let rest = format!(">{}</{tag}>\n", escaped(text));
+        self.tag(depth, tag, attributes, &rest);
     }
 
     fn tag(&mut self, depth: usize, tag: &str, attributes: &[(&str, &str)], end: &str) {
@@ -318,16 +319,25 @@ impl Xml {
         self.0.push_str(end);
     }
 
-    fn close(&mut self, depth: usize, tag: &str) {
+    pub(crate) fn close(&mut self, depth: usize, tag: &str) {
         let _ = writeln!(self.0, "{:1$}</{tag}>", "", depth * 2);
+    }
+
+    pub(crate) fn borrowed<'a>(attributes: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
+        attributes
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect()
     }
 }
 
-fn borrowed<'a>(attributes: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
-    attributes
-        .iter()
-        .map(|(name, value)| (*name, &**value))
-        .collect()
+/// Whether an application's parameter can stand as an attribute of its element.
+fn is_attribute(name: &str) -> bool {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(is_inside)
+        && name != "name"
+        && !name.to_ascii_lowercase().starts_with("xml")
 }
 
 /// A text as XML has it, in attributes too. Characters that XML does not have

@@ -6,17 +6,20 @@
 //! | `test` | `name`, the schedule | `server`, `var`, `param` |
 //! | `server` | `host`, `port` | `star`, `planet`, `app`, `param` |
 //! | `app` | `name`, `class` | `param` |
-//! | `star`, `planet` | parameters | `param` |
-//! | `var` | `name`, `start`, `end`, `step`, or `values` with commas | `value` for each |
-//! | `param` | `name`, `value` | |
+//! | `star`, `planet` | `name`, parameters | `param` |
+//! | `var` | `name`, `start`, `end`, `step`, or `values` with commas, `while` | `value` for each |
+//! | `param` | `name`, `value`, `type` | or a `value` for each of several |
+//! | `value` | `type` | a text |
 //!
-//! `result` in a `test` is what a run has added, and is no part of a description.
-//! There are no document types.
+//! What reads as a number or a truth value is one, unless `type="text"` says that
+//! it is a text. `result` and `found` in a `test`, and `run` in a group, are what a
+//! run has added, and are no part of a description. There are no document types.
 
 use milieu_diagnostics::{Diagnostic, Span};
 use roxmltree::{Document, Node as Element};
 
 use super::tree::{Entry, Node, Text};
+use super::write::Xml;
 use crate::Value;
 
 pub(super) fn read(text: &str) -> Result<Node, Diagnostic> {
@@ -82,7 +85,7 @@ fn node(element: Element, word: &str, text: &str) -> Result<Node, Diagnostic> {
         let entry = Entry {
             name: Text {
                 text: match attribute.name() {
-                    "class" if word == "application" => "kind".into(),
+                    "class" if word == "application" && !is_kind_of_its_own => "kind".into(),
                     name => name.to_owned(),
                 },
                 span: Span::from(attribute.range_qname()),
@@ -91,7 +94,10 @@ fn node(element: Element, word: &str, text: &str) -> Result<Node, Diagnostic> {
             span: Span::from(attribute.range_value()),
         };
         match is_kind_of_its_own && attribute.name() != "name" {
-            true => node.parameters.push(entry),
+            true => node.parameters.push(Entry {
+                value: Value::guess(attribute.value()),
+                ..entry
+            }),
             false => node.attributes.push(entry),
         }
     }
@@ -109,13 +115,12 @@ fn node(element: Element, word: &str, text: &str) -> Result<Node, Diagnostic> {
         match (word, tag) {
             (_, "param") if word != "variable" => node.parameters.push(parameter(child, text)?),
             ("variable", "value") => {
-                let told = child.text().unwrap_or_default().trim();
                 let at = Span::from(child.range());
                 let values = values.get_or_insert_with(|| (Vec::new(), at));
-                values.0.push(Value::guess(told));
+                values.0.push(value(child, text)?);
             }
             ("group", "test") => node.nodes.push(self::node(child, "test", text)?),
-            ("test", "result") => {}
+            ("test", "result" | "found") | ("group", "run") => {}
             ("test", "server") => node.nodes.push(self::node(child, "server", text)?),
             ("test", "var") => node.nodes.push(self::node(child, "variable", text)?),
             ("server", "app" | "star" | "planet") => {
@@ -143,7 +148,50 @@ fn node(element: Element, word: &str, text: &str) -> Result<Node, Diagnostic> {
     Ok(node)
 }
 
+/// One of several values.
+fn value(element: Element, text: &str) -> Result<Value, Diagnostic> {
+    let kind = kind(element, text, &["type"])?;
+    if let Some(inside) = element.children().find(|child| !child.is_text()) {
+        return Err(Diagnostic::error("a `value` is a text alone")
+            .code("syntax")
+            .label(Span::from(inside.range()), "remove this"));
+    }
+    let told = element.text().unwrap_or_default();
+    Ok(match kind {
+        Some(_) => Xml::value(told, kind),
+        None => Xml::value(told.trim(), None),
+    })
+}
+
+/// What an element says its value is. It has no other attributes than these.
+fn kind<'a>(
+    element: Element<'a, '_>,
+    text: &str,
+    known: &[&str],
+) -> Result<Option<&'a str>, Diagnostic> {
+    let tag = name(&element, text).text;
+    for attribute in element.attributes() {
+        let (name, value) = (attribute.name(), attribute.value());
+        if !known.contains(&name) {
+            let at = Span::from(attribute.range_qname());
+            return Err(Diagnostic::error(format!("a `{tag}` has no `{name}`"))
+                .code("syntax")
+                .label(at, "not known")
+                .help(format!("there are {}", known.join(", "))));
+        }
+        if name == "type" && value != "text" {
+            let at = Span::from(attribute.range_value());
+            return Err(Diagnostic::error(format!("`{value}` is no `type`"))
+                .code("syntax")
+                .label(at, "not known")
+                .help("write `type=\"text\"` for what is a text although it reads as a number"));
+        }
+    }
+    Ok(element.attribute("type"))
+}
+
 fn parameter(element: Element, text: &str) -> Result<Entry, Diagnostic> {
+    let kind = kind(element, text, &["name", "value", "type"])?;
     let lacks = |attribute: &str| {
         Diagnostic::error(format!("`param` lacks its `{attribute}`"))
             .code("syntax")
@@ -155,13 +203,38 @@ fn parameter(element: Element, text: &str) -> Result<Entry, Diagnostic> {
             .find(|attribute| attribute.name() == wanted)
             .ok_or_else(|| lacks(wanted))
     };
-    let (known, value) = (find("name")?, find("value")?);
-    Ok(Entry {
-        name: Text {
-            text: known.value().to_owned(),
-            span: Span::from(known.range_value()),
-        },
-        value: Value::Text(value.value().to_owned()),
-        span: Span::from(value.range_value()),
-    })
+    let known = find("name")?;
+    let name = Text {
+        text: known.value().to_owned(),
+        span: Span::from(known.range_value()),
+    };
+    let mut several = Vec::new();
+    for child in element.children().filter(Element::is_element) {
+        if child.tag_name().name() != "value" {
+            let at = self::name(&child, text);
+            return Err(
+                Diagnostic::error(format!("`{}` has no meaning here", at.text))
+                    .code("syntax")
+                    .label(at.span, "`param` contains values"),
+            );
+        }
+        several.push(value(child, text)?);
+    }
+    let (value, span) = match (find("value"), several.is_empty()) {
+        (Ok(value), true) => (
+            Xml::value(value.value(), kind),
+            Span::from(value.range_value()),
+        ),
+        (Err(lacks), true) => return Err(lacks),
+        (Err(_), false) => (Value::List(several), Span::from(element.range())),
+        (Ok(value), false) => {
+            return Err(Diagnostic::error("a `param` has one `value` or several")
+                .code("syntax")
+                .label(
+                    Span::from(value.range_value()),
+                    "and there are others inside",
+                ));
+        }
+    };
+    Ok(Entry { name, value, span })
 }
