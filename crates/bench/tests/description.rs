@@ -347,3 +347,32 @@ fn deep_nesting_ends_in_an_error() {
     let deep = format!("<test-group>{}", "<test>".repeat(100_000));
     assert!(said(Language::Xml, &deep).contains("error"));
 }
+
+#[test]
+fn what_follows_from_a_mistake_is_not_said_beside_it() {
+    let application = "{ kind = \"solar.test.cases.SolarThroughput\" }";
+    let other = "{ name = \"b\", kind = \"solar.test.cases.SolarThroughput\", \
+                 parameters = { iteratons = 1 } }";
+    let text = |test: &str, server: &str, applications: &str| {
+        format!(
+            "[[test]]\nparameters = {{ starHost = \"a\", randomInstance.stringLength = 1{test} }}\n\
+             [[test.server]]\nparameters = {{ {server} }}\napplication = [{applications}]\n"
+        )
+    };
+    // Each: where the name is mistyped, and what is needed in spite of it.
+    let cases = [
+        (text(", iteratons = 1", "", application), 0),
+        (text("", "iteratons = 1", application), 0),
+        (text("", "", other), 0),
+        // One application's mistake says nothing of another's.
+        (text("", "", &format!("{application}, {other}")), 1),
+        (text(", other = 1", "", application), 1),
+    ];
+    for (text, expected) in cases {
+        let said = said(Language::Toml, &text);
+        assert!(said.contains("no application here takes"), "{said}");
+        let needs = said.matches("needs `iterations`").count();
+        assert_eq!(needs, expected, "{text}\n{said}");
+        assert_eq!(said.matches("error[").count(), 1 + expected, "{said}");
+    }
+}

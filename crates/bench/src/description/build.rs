@@ -162,9 +162,9 @@ impl Names {
     }
 }
 
-struct Builder<'a> {
-    catalogue: &'a Catalogue,
-    found: &'a mut Vec<Diagnostic>,
+struct Builder<'c, 'f> {
+    catalogue: &'c Catalogue,
+    found: &'f mut Vec<Diagnostic>,
 }
 
 /// A parameter, where it holds, and whether somebody takes it.
@@ -173,7 +173,7 @@ struct Told<'a> {
     is_taken: bool,
 }
 
-impl Builder<'_> {
+impl<'c> Builder<'c, '_> {
     fn wrong(&mut self, at: Span, message: impl Into<String>, label: &str) {
         self.found.push(wrong(at, message, label));
     }
@@ -506,6 +506,7 @@ impl Builder<'_> {
         let mut is_open = false;
         let mut of_test: Vec<Told> = told(&node.parameters);
         let mut swept = vec![false; variables.len()];
+        let mut needed: Vec<Need> = Vec::new();
         for variable in variables {
             if let Some(fixed) = of_test
                 .iter()
@@ -521,6 +522,7 @@ impl Builder<'_> {
             let is_elsewhere = server.attributes.iter().any(|it| it.name.text == "host");
             let mut of_server = told(&server.parameters);
             let mut is_server_open = false;
+            let of_others = needed.len();
             for application in &server.nodes {
                 let kind = application
                     .attributes
@@ -541,6 +543,7 @@ impl Builder<'_> {
                     continue;
                 };
                 let mut own = told(&application.parameters);
+                let before = needed.len();
                 for (name, parameter) in declared {
                     let is_of = |it: &&mut Told| it.entry.name.text == *name;
                     let levels = [&mut own, &mut of_server, &mut of_test];
@@ -561,28 +564,46 @@ impl Builder<'_> {
                     }
                     if held.is_none() && variable.is_none() && parameter.default.is_none() {
                         let message = format!("`{}` needs `{name}`", kind.value);
-                        self.found.push(
-                            wrong(application.word.span, message, "nobody says it").help(format!(
-                                "write `parameters.{name}` here, at the server or at the test"
-                            )),
-                        );
+                        let help =
+                            format!("write `parameters.{name}` here, at the server or at the test");
+                        let at = application.word.span;
+                        needed.push(Need {
+                            name,
+                            wrong: wrong(at, message, "nobody says it").help(help),
+                        });
                     }
                 }
-                self.untaken(&own, declared.keys());
+                let meant = self.untaken(&own, declared.keys());
+                Need::drop(&mut needed, before, &meant);
             }
             let known = || kinds(catalogue, server).flat_map(BTreeMap::keys);
             if !is_server_open {
-                self.untaken(&of_server, known());
+                let meant = self.untaken(&of_server, known());
+                Need::drop(&mut needed, of_others, &meant);
             }
             is_open |= is_server_open;
         }
-        if is_open {
-            return;
+        if !is_open {
+            let meant = self.check_test(node, variables, &of_test, &swept);
+            Need::drop(&mut needed, 0, &meant);
         }
+        self.found.extend(needed.into_iter().map(|need| need.wrong));
+    }
+
+    /// Checks that somebody takes what is told to the whole test. Returns what was
+    /// meant.
+    fn check_test(
+        &mut self,
+        node: &Node,
+        variables: &[Variable],
+        of_test: &[Told],
+        swept: &[bool],
+    ) -> Vec<&'c str> {
+        let catalogue = self.catalogue;
         let servers = node.nodes.iter();
         let known = servers.flat_map(|server| kinds(catalogue, server));
         let known: BTreeSet<&String> = known.flat_map(BTreeMap::keys).collect();
-        self.untaken(&of_test, known.iter().copied());
+        let mut meant = self.untaken(of_test, known.iter().copied());
         let nodes = node
             .nodes
             .iter()
@@ -591,9 +612,10 @@ impl Builder<'_> {
             if !is_taken {
                 let at = node.attributes.iter().find(|it| it.name.text == "name");
                 let at = at.map_or(node.word.span, |entry| entry.span);
-                self.untaken_name(&variable.name, at, known.iter().copied());
+                meant.extend(self.untaken_name(&variable.name, at, known.iter().copied()));
             }
         }
+        meant
     }
 
     fn check_variable(&mut self, node: &Node, variable: &Variable, kind: &Kind) {
@@ -630,23 +652,57 @@ impl Builder<'_> {
             });
     }
 
-    fn untaken<'k>(&mut self, told: &[Told], known: impl Iterator<Item = &'k String> + Clone) {
-        for it in told.iter().filter(|it| !it.is_taken) {
-            self.untaken_name(&it.entry.name.text, it.entry.name.span, known.clone());
-        }
+    /// Says what nobody takes. Returns what was meant.
+    fn untaken<'k>(
+        &mut self,
+        told: &[Told],
+        known: impl Iterator<Item = &'k String> + Clone,
+    ) -> Vec<&'k str> {
+        let untaken = told.iter().filter(|it| !it.is_taken);
+        untaken
+            .filter_map(|it| {
+                let name = &it.entry.name;
+                self.untaken_name(&name.text, name.span, known.clone())
+            })
+            .collect()
     }
 
-    fn untaken_name<'k>(&mut self, name: &str, at: Span, known: impl Iterator<Item = &'k String>) {
+    fn untaken_name<'k>(
+        &mut self,
+        name: &str,
+        at: Span,
+        known: impl Iterator<Item = &'k String>,
+    ) -> Option<&'k str> {
         let unknown = wrong(
             at,
             format!("no application here takes `{name}`"),
             "not known",
         );
         let known: Vec<&str> = known.map(String::as_str).collect();
-        self.found.push(match nearest(name, known.iter().copied()) {
+        let meant = nearest(name, known.iter().copied());
+        self.found.push(match meant {
             Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
             None if known.is_empty() => unknown.help("remove it; they take no parameters"),
             None => unknown.help(format!("they take {}", known.join(", "))),
+        });
+        meant
+    }
+}
+
+/// A parameter that nobody says.
+struct Need<'k> {
+    name: &'k str,
+    wrong: Diagnostic,
+}
+
+impl Need<'_> {
+    /// Drops what is said, from a place on, under a name that was mistyped: it is one
+    /// mistake.
+    fn drop(needed: &mut Vec<Need>, from: usize, meant: &[&str]) {
+        let mut index = 0;
+        needed.retain(|need| {
+            index += 1;
+            index <= from || !meant.contains(&need.name)
         });
     }
 }
