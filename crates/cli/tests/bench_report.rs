@@ -206,3 +206,34 @@ fn mistakes_say_what_was_meant() {
         assert!(said.contains("write a number above 0"), "{said}");
     }
 }
+
+#[test]
+fn browsers_run_the_script_of_the_page_and_nothing_else() {
+    let folder = Folder::new();
+    folder.printed(&["report", "html", "result.xml", "-o", "page.html"]);
+    let page = fs::read_to_string(folder.path("page.html")).unwrap();
+    // A script that a result had brought along would be refused.
+    let more = "<script>document.title = \"taken\"</script></body>";
+    fs::write(folder.path("page.html"), page.replace("</body>", more)).unwrap();
+    let url = format!("file://{}", folder.path("page.html").display());
+    let shown = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--dump-dom",
+            &url,
+        ])
+        .env("HOME", folder.0.path())
+        .output();
+    let Ok(shown) = shown else {
+        eprintln!("not run: there is no chromium; apt-get install chromium");
+        return;
+    };
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("<th tabindex=\"0\">mean</th>"), "{shown}");
+    assert!(
+        shown.contains("<title>Throughput (2 Receivers)</title>"),
+        "{shown}"
+    );
+}

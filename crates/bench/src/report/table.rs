@@ -179,7 +179,7 @@ impl Report for Csv {
 /// A cell as RFC 4180 has it; one that a spreadsheet would take for a formula
 /// stays a text.
 fn quoted(cell: &str) -> String {
-    let is_number = cell.parse::<f64>().is_ok();
+    let is_number = cell.parse::<f64>().is_ok_and(f64::is_finite);
     let is_formula = !is_number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let cell = match is_formula {
         true => format!("'{cell}"),
@@ -212,8 +212,12 @@ impl Report for Markdown {
             format!("| {} |\n", cells.join(" | "))
         };
         let mut out = format!("# {}\n\n", cell(&results.group.name));
-        out.push_str(&line(&table.head));
-        let _ = writeln!(out, "|{}", "---|".repeat(shown.len()));
+        if table.rows.is_empty() {
+            out.push_str("Nothing was measured.\n");
+        } else {
+            out.push_str(&line(&table.head));
+            let _ = writeln!(out, "|{}", "---|".repeat(shown.len()));
+        }
         table.rows.iter().for_each(|row| out.push_str(&line(row)));
         searched(results, &mut out);
         warm_up(results, &mut out);
