@@ -32,6 +32,7 @@ pub mod plan;
 pub mod report;
 pub mod result;
 pub mod run;
+pub mod schema;
 pub mod server;
 pub mod statistics;
 mod value;

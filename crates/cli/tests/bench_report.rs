@@ -237,3 +237,18 @@ fn browsers_run_the_script_of_the_page_and_nothing_else() {
         "{shown}"
     );
 }
+
+#[test]
+fn schemas_are_printed() {
+    let folder = Folder::new();
+    for (words, expected) in [
+        (&["schema", "json"][..], milieu_bench::schema::DESCRIPTION),
+        (
+            &["schema", "json", "--result"],
+            milieu_bench::schema::RESULT,
+        ),
+        (&["schema", "xml"], milieu_bench::schema::XML),
+    ] {
+        assert_eq!(folder.printed(words), expected);
+    }
+}

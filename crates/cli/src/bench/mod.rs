@@ -8,6 +8,7 @@ mod jobs;
 mod mind;
 mod report;
 mod run;
+mod schema;
 mod serve;
 
 use std::path::{Path, PathBuf};
@@ -66,6 +67,7 @@ enum Verb {
     Ask(jobs::Ask),
     Doctor(doctor::Doctor),
     Helper(helper::Helper),
+    Schema(schema::Schema),
     #[command(hide = true)]
     Mind(mind::Mind),
 }
@@ -79,6 +81,7 @@ impl Bench {
             Verb::Compare(compare) => (compare.run(), compare.json),
             Verb::Doctor(doctor) => (doctor.run(), false),
             Verb::Helper(helper) => (helper.run(), false),
+            Verb::Schema(schema) => (schema.run(), false),
             Verb::Serve(serve) => (serve.run(), false),
             Verb::Submit(submit) => (submit.run(), false),
             Verb::Jobs(jobs) => (jobs.run(), jobs.json),
