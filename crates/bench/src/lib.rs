@@ -44,3 +44,6 @@ pub const HELPER_C: &str = include_str!("../helpers/milieu_bench.h");
 
 /// A Python module that makes a program an application.
 pub const HELPER_PYTHON: &str = include_str!("../helpers/milieu_bench.py");
+
+/// A Python program that is a report: figures for LaTeX.
+pub const HELPER_PGFPLOTS: &str = include_str!("../helpers/milieu_pgfplots.py");

@@ -3,6 +3,7 @@
 use std::fs;
 #[cfg(feature = "png")]
 use std::io::Cursor;
+use std::os::unix::fs::PermissionsExt;
 #[cfg(feature = "png")]
 use std::path::Path;
 use std::path::PathBuf;
@@ -251,4 +252,62 @@ fn schemas_are_printed() {
     ] {
         assert_eq!(folder.printed(words), expected);
     }
+}
+
+#[test]
+fn a_program_of_others_is_a_report_and_is_told_what_stands_behind_the_dashes() {
+    if Command::new("python3").arg("-V").output().is_err() {
+        eprintln!("not run: there is no python3; apt-get install python3");
+        return;
+    }
+    let folder = Folder::new();
+    let program = folder.path("figure.py");
+    fs::write(&program, folder.printed(&["helper", "pgfplots"])).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let by = ["report", "--with", "./figure.py"];
+    let told = |words: &[&str]| folder.printed(&[&by[..], words].concat());
+    let figure = told(&["result.xml"]);
+    for line in [
+        "  xlabel={Message Length (characters)},]",
+        "\\nextgroupplot [ylabel={Throughput (messages / second)}]",
+        "  (0.0, 292.749) +- (0, 0)",
+        "  (100.0, 292.1) +- (0, 0)",
+    ] {
+        assert!(figure.lines().any(|it| it == line), "{line} in\n{figure}");
+    }
+    let whole = told(&["result.xml", "--", "--standalone", "--log", "y"]);
+    assert!(whole.starts_with("\\documentclass") && whole.contains("ymode=log"));
+    told(&["result.xml", "-o", "figure.tex"]);
+    assert_eq!(
+        fs::read_to_string(folder.path("figure.tex")).unwrap(),
+        figure
+    );
+    // Texts are no commands of LaTeX.
+    let evil = FIGURE_4.replace(
+        "Throughput (2 Receivers)",
+        "\\input{/etc/passwd}&#10;%$x_1$ #&amp;",
+    );
+    let evil = evil.replace("(messages / second)", "\\write18{ls}}^^M~");
+    fs::write(folder.path("evil.xml"), evil).unwrap();
+    let figure = told(&["evil.xml"]);
+    assert!(
+        figure.starts_with(
+            "% \\textbackslash{}input\\{/etc/passwd\\} \\%\\$x\\_1\\$ \\#\\&\n\\begin"
+        )
+    );
+    assert!(!figure.contains("\\input") && !figure.contains("\\write18"));
+    // What it refuses is no report.
+    let said = folder.refused(&[&by[..], &["result.xml", "--", "--metric", "x"]].concat());
+    assert!(
+        said.contains("figure.py has failed: exit status: 1"),
+        "{said}"
+    );
+    assert!(
+        said.contains("nothing measured is `x`; there are value"),
+        "{said}"
+    );
+    // What is no text stays what it is.
+    fs::write(&program, "#!/bin/sh\nprintf '\\377\\000'\n").unwrap();
+    let output = folder.run(&[&by[..], &["result.xml"]].concat());
+    assert_eq!(output.stdout, b"\xff\0");
 }

@@ -28,6 +28,7 @@ Forms:
 Any program that reads the result in JSON is a form, too; what stands behind --
 is for it:
   milieu bench report --with ./summary.py results.json -- --short
+  milieu bench helper pgfplots   prints one that makes figures for LaTeX
 
 Examples:
   milieu bench report line results.json -o figure.png --width 84
