@@ -523,7 +523,7 @@ impl Point {
     }
 
     /// The mean of a metric in each round.
-    fn rounds(&self, metric: &str) -> BTreeMap<u32, f64> {
+    pub(crate) fn rounds(&self, metric: &str) -> BTreeMap<u32, f64> {
         let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for value in self.values.iter().filter(|value| value.metric == metric) {
             rounds.entry(value.round).or_default().push(value.value);

@@ -195,19 +195,33 @@ impl Ratio {
 /// The interval is Welch's, of the logarithms; values have to be above 0.
 #[must_use]
 pub fn change(old: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
-    let is_usable = |values: &[f64]| !values.is_empty() && values.iter().all(|value| *value > 0.0);
+    let is_usable = |values: &[f64]| values.iter().all(|value| *value > 0.0);
     if !is_usable(old) || !is_usable(new) {
         return None;
     }
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
-    let (old, new) = (logs(old), logs(new));
-    let ((old_mean, old_deviation), (new_mean, new_deviation)) = (moments(&old), moments(&new));
+    let (difference, interval) = difference(&logs(old), &logs(new), confidence)?;
+    Some(Ratio {
+        ratio: difference.exp(),
+        confidence: interval.map(|(low, high)| (low.exp(), high.exp())),
+        pairs: old.len().min(new.len()) as u64,
+    })
+}
+
+/// Two means of different runs: how much larger the second is, with Welch's interval
+/// of this confidence where both have two values at least.
+#[must_use]
+pub fn difference(old: &[f64], new: &[f64], confidence: f64) -> Option<(f64, Option<(f64, f64)>)> {
+    if old.is_empty() || new.is_empty() {
+        return None;
+    }
+    let ((old_mean, old_deviation), (new_mean, new_deviation)) = (moments(old), moments(new));
     let difference = new_mean - old_mean;
-    let square = |count: usize, deviation: f64| deviation.powi(2) / float(count - 1);
     let interval = || {
         if old.len() < 2 || new.len() < 2 {
             return None;
         }
+        let square = |count: usize, deviation: f64| deviation.powi(2) / float(count - 1);
         let (first, second) = (
             square(old.len(), old_deviation),
             square(new.len(), new_deviation),
@@ -219,11 +233,7 @@ pub fn change(old: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
         let parts = first.powi(2) / float(old.len() - 1) + second.powi(2) / float(new.len() - 1);
         around(difference, both.sqrt(), both.powi(2) / parts, confidence)
     };
-    Some(Ratio {
-        ratio: difference.exp(),
-        confidence: interval().map(|(low, high)| (low.exp(), high.exp())),
-        pairs: old.len().min(new.len()) as u64,
-    })
+    Some((difference, interval()))
 }
 
 #[cfg(test)]

@@ -311,3 +311,44 @@ fn a_program_of_others_is_a_report_and_is_told_what_stands_behind_the_dashes() {
     let output = folder.run(&[&by[..], &["result.xml"]].concat());
     assert_eq!(output.stdout, b"\xff\0");
 }
+
+#[test]
+fn comparisons_say_what_is_new_or_gone_and_what_else_differs() {
+    let folder = Folder::new();
+    let json = folder.printed(&["report", "json", "result.xml"]);
+    fs::write(folder.path("old.json"), &json).unwrap();
+    let new = json
+        .replace("\"port\": 8108", "\"port\": 8109")
+        .replace(
+            "\"randomInstance.stringLength\": 100.0",
+            "\"randomInstance.stringLength\": 200.0",
+        )
+        .replace("\"milieu\": \"", "\"milieu\": \"9\\u001b[31m");
+    fs::write(folder.path("new.json"), new).unwrap();
+    let output = folder.run(&["compare", "old.json", "new.json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let (out, said) = (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    );
+    assert_eq!(
+        out,
+        "Solar [randomInstance.stringLength = 0.0] value: 1.000 times, too few rounds\n\
+         Solar [randomInstance.stringLength = 100.0] value, gone\n\
+         Solar [randomInstance.stringLength = 200.0] value, new\n"
+    );
+    assert!(
+        said.contains("tests.Solar.servers.0.port differs: 8108, now 8109\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("milieu differs: ") && !said.contains('\u{1b}'),
+        "{said}"
+    );
+    assert!(said.ends_with(
+        "1 compared: 0 larger, 0 smaller, 0 the same, 1 with too few rounds; 1 new, 1 gone\n"
+    ));
+    let lines = folder.printed(&["compare", "old.json", "new.json", "--json"]);
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["differs"], "milieu");
+}
