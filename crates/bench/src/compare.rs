@@ -265,8 +265,9 @@ fn leaves(results: &Results) -> BTreeMap<String, serde_json::Value> {
     let mut hosts = serde_json::json!(results.hosts);
     for host in hosts.as_object_mut().into_iter().flatten() {
         if let Some(host) = host.1.as_object_mut() {
-            // It is another one in each run.
+            // They are others in each run.
             host.remove("clock-offset");
+            host.remove("clock-offset-ended");
         }
     }
     flatten("milieu", &serde_json::json!(results.milieu), &mut leaves);

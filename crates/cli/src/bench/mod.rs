@@ -126,9 +126,14 @@ fn print(text: &str) -> Outcome<()> {
 }
 
 /// Writes to a file, or to standard output, which is `-`, too.
-fn put(content: impl AsRef<[u8]>, path: Option<&PathBuf>) -> Outcome<()> {
+fn put(text: &str, path: Option<&PathBuf>) -> Outcome<()> {
+    put_bytes(text.as_bytes(), path)
+}
+
+/// Writes what need not be text there.
+fn put_bytes(content: &[u8], path: Option<&PathBuf>) -> Outcome<()> {
     let Some(path) = path.filter(|path| **path != Path::new("-")) else {
-        return terminal::put(content.as_ref()).map_err(Failure::Output);
+        return terminal::put(content).map_err(Failure::Output);
     };
     files::write_whole(path, content, files::Audience::Usual).map_err(|error| {
         let message = format!("{} cannot be written: {error}", path.display());

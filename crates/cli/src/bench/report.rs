@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use milieu_bench::report::{ALL, Column, Format, Options, Picture, Scale, Statistic, get};
 use milieu_keys::rules::nearest;
 
-use super::{Failure, Outcome, put, results};
+use super::{Failure, Outcome, put_bytes, results};
 
 /// Show results as a table, chart or page
 #[derive(Args)]
@@ -191,7 +191,7 @@ impl Report {
         };
         let report = form.write(&results, &options);
         let report = report.map_err(|why| Failure::new(why, "see `milieu bench report --help`"))?;
-        put(report, self.output.as_ref())?;
+        put_bytes(&report, self.output.as_ref())?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -251,7 +251,7 @@ impl Report {
         if !output.status.success() {
             return Err(failed(&format!("has failed: {}", output.status)));
         }
-        put(output.stdout, self.output.as_ref())?;
+        put_bytes(&output.stdout, self.output.as_ref())?;
         Ok(ExitCode::SUCCESS)
     }
 }

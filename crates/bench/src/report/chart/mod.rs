@@ -91,7 +91,7 @@ impl Report for Boxes {
 
 fn picture(results: &Results, options: &Options, kind: Kind) -> Result<Vec<u8>, String> {
     let chosen = choose(results, options)?;
-    let svg = draw(&chosen, options, kind, "chart")?;
+    let svg = draw(&chosen, options, kind)?;
     match options.picture.format {
         super::Format::Svg => Ok(svg.into_bytes()),
         #[cfg(feature = "png")]
@@ -128,7 +128,7 @@ pub(super) fn suitable(results: &Results, options: &Options) -> Result<String, S
         true => Kind::Lines,
         false => Kind::Bars,
     };
-    draw(&chosen, &options, kind, "chart")
+    draw(&chosen, &options, kind)
 }
 
 fn samples(chosen: &Chosen) -> impl Iterator<Item = &Sample> {
@@ -292,10 +292,10 @@ impl Legend {
         }
     }
 
-    fn draw(&self, out: &mut String, width: f64, top: f64, kind: Kind, document: &str) {
+    fn draw(&self, out: &mut String, width: f64, top: f64, kind: Kind) {
         let used = size(self.columns) * self.column - 12.0;
         let left = ((width - used) / 2.0).max(4.0);
-        if !self.names.is_empty() {
+        if !self.heading.is_empty() {
             let down = top + 4.0 + TEXT * LEADING * 0.85;
             put(
                 out,
@@ -329,7 +329,7 @@ impl Legend {
                              fill=\"{}\" stroke=\"{colour}\"/>",
                             x + 6.0,
                             middle - 3.5,
-                            look.fill(document)
+                            look.fill()
                         );
                     }
                     Kind::Boxes => {
@@ -364,8 +364,8 @@ fn names(chosen: &Chosen) -> Vec<&str> {
     names
 }
 
-/// The picture; what it defines begins with the name of the document.
-fn draw(chosen: &Chosen, options: &Options, kind: Kind, document: &str) -> Result<String, String> {
+/// The picture.
+fn draw(chosen: &Chosen, options: &Options, kind: Kind) -> Result<String, String> {
     check(chosen, options, kind)?;
     let names = names(chosen);
     let layout = Layout::of(chosen, options, &names);
@@ -393,7 +393,7 @@ fn draw(chosen: &Chosen, options: &Options, kind: Kind, document: &str) -> Resul
     if kind == Kind::Bars {
         out.push_str("<defs>\n");
         for index in 0..names.len() {
-            Look::of(index).define(&mut out, document);
+            Look::of(index).define(&mut out);
         }
         out.push_str("</defs>\n");
     }
@@ -411,13 +411,12 @@ fn draw(chosen: &Chosen, options: &Options, kind: Kind, document: &str) -> Resul
             axes: &axes,
             y: &axes.y[index],
             names: &names,
-            document,
         }
         .draw(kind);
         out.push_str("</g>\n");
     }
     let legend = &layout.legend;
-    legend.draw(&mut out, width, legend_top, kind, document);
+    legend.draw(&mut out, width, legend_top, kind);
     out.push_str("</svg>\n");
     Ok(out)
 }

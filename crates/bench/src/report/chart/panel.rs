@@ -160,7 +160,6 @@ pub(super) struct Area<'a> {
     pub y: &'a Axis,
     /// All lines of all panels, so that each looks the same everywhere.
     pub names: &'a [&'a str],
-    pub document: &'a str,
 }
 
 impl Area<'_> {
@@ -391,7 +390,7 @@ impl Area<'_> {
              fill=\"{}\" stroke=\"{}\" stroke-width=\"0.6\"/>",
             top.min(ground),
             (top - ground).abs(),
-            look.fill(self.document),
+            look.fill(),
             look.colour()
         );
         self.interval(left + thick / 2.0, sample, "black");

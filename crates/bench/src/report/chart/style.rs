@@ -73,12 +73,13 @@ impl Look {
         self.mark(out, x, y);
     }
 
-    /// What bars are filled with, defined once: colour with white lines.
-    pub fn define(self, out: &mut String, document: &str) {
+    /// What bars are filled with, defined once: colour with white lines. Where a page
+    /// has several pictures, it is the same in all.
+    pub fn define(self, out: &mut String) {
         let (colour, hatch) = (self.colour(), HATCHES[self.index % HATCHES.len()]);
         let _ = writeln!(
             out,
-            "<pattern id=\"{document}{}\" width=\"5\" height=\"5\" \
+            "<pattern id=\"bar{}\" width=\"5\" height=\"5\" \
              patternUnits=\"userSpaceOnUse\"><rect width=\"5\" height=\"5\" \
              fill=\"{colour}\"/><path d=\"{hatch}\" stroke=\"white\" \
              stroke-width=\"0.8\"/></pattern>",
@@ -87,8 +88,8 @@ impl Look {
     }
 
     /// What refers to the definition.
-    pub fn fill(self, document: &str) -> String {
-        format!("url(#{document}{})", self.index)
+    pub fn fill(self) -> String {
+        format!("url(#bar{})", self.index)
     }
 }
 
