@@ -48,7 +48,7 @@ pub fn inside(arguments: &Arguments, hosts: &[Host]) -> Result<u8, String> {
         .map_err(|error| error.to_string())?;
     for (home, host) in homes.iter_mut().zip(hosts) {
         let listen = format!("0.0.0.0:{PORT}");
-        let served = server(arguments, &listen).map(|command| home.serve(command));
+        let served = server(arguments, host, &listen).map(|command| home.serve(command));
         if let Some(Err(why)) = served {
             return Err(format!("{}: {why}", host.name));
         }
@@ -66,7 +66,7 @@ pub fn on_loopback(arguments: &Arguments, hosts: &[Host]) -> Result<u8, String> 
     for host in hosts {
         let [_, rest @ ..] = host.address.octets();
         let address = Ipv4Addr::new(127, rest[0], rest[1], rest[2]);
-        if let Some(milieu) = server(arguments, &format!("{address}:{PORT}")) {
+        if let Some(milieu) = server(arguments, host, &format!("{address}:{PORT}")) {
             // They end with this process, whatever ends it.
             let mut command = Command::new("setpriv");
             command
@@ -102,14 +102,17 @@ fn command(arguments: &Arguments) -> Result<u8, String> {
     Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2))
 }
 
-/// The command of a test server, if there are to be any.
-fn server(arguments: &Arguments, listen: &str) -> Option<Command> {
+/// The command of the test server of a host, if there are to be any. It keeps what
+/// it is handed over beside the key.
+fn server(arguments: &Arguments, host: &Host, listen: &str) -> Option<Command> {
     let mut command = Command::new(arguments.milieu.as_ref()?);
     command.args(["bench", "serve", "--listen", listen]);
     command
         .arg("--applications")
         .arg(arguments.applications.as_ref()?);
-    command.arg("--key").arg(arguments.key.as_ref()?);
+    let key = arguments.key.as_ref()?;
+    let state = key.with_file_name(format!("{}.state", host.address));
+    command.arg("--key").arg(key).arg("--state").arg(state);
     Some(command)
 }
 
