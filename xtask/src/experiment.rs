@@ -29,7 +29,7 @@ use run::{Programs, Run};
 const RESULTS: &str = "results.json";
 
 /// Larger results are not kept in the repository.
-const RESULTS_BYTES_MAX: usize = 500_000;
+const RESULTS_BYTES_MAX: usize = 1_000_000;
 
 /// Run an experiment: a folder below `experiments` with what it measured.
 ///
