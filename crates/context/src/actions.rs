@@ -99,10 +99,23 @@ impl Activation<'_> {
     ///
     /// As [`activate`](Activation::activate).
     pub fn deactivate<L: Layer>(&mut self) -> Result<(), SwitchError> {
+        self.deactivate_id(Id::Static(L::ID))
+    }
+
+    /// Deactivates a layer by its identifier.
+    ///
+    /// # Errors
+    ///
+    /// As [`activate`](Activation::activate).
+    pub fn deactivate_named(&mut self, id: &str) -> Result<(), SwitchError> {
+        self.deactivate_id(Id::Dynamic(id))
+    }
+
+    fn deactivate_id(&mut self, id: Id<'_>) -> Result<(), SwitchError> {
         // SAFETY: as in `activate`.
         unsafe {
             self.core
-                .switch(self.environment, Id::Static(L::ID), |_| Binding::INACTIVE)
+                .switch(self.environment, id, |_| Binding::INACTIVE)
         }
     }
 }
@@ -136,6 +149,24 @@ impl Coordinator {
         action: impl Fn(&mut Activation<'_>) + Send + Sync + 'static,
     ) -> Registration {
         self.register(L::ID, Transition::Deactivation, Box::new(action))
+    }
+
+    /// As [`on_activation`](Coordinator::on_activation), by the layer's identifier.
+    pub fn on_activation_named(
+        &self,
+        id: &str,
+        action: impl Fn(&mut Activation<'_>) + Send + Sync + 'static,
+    ) -> Registration {
+        self.register(id, Transition::Activation, Box::new(action))
+    }
+
+    /// As [`on_deactivation`](Coordinator::on_deactivation), by the layer's identifier.
+    pub fn on_deactivation_named(
+        &self,
+        id: &str,
+        action: impl Fn(&mut Activation<'_>) + Send + Sync + 'static,
+    ) -> Registration {
+        self.register(id, Transition::Deactivation, Box::new(action))
     }
 
     /// Runs `action` whenever the layer of this identifier is activated globally

@@ -134,9 +134,15 @@ impl Core {
     }
 
     /// The name of a value as of now.
-    fn name_of(&self, index: usize) -> String {
+    pub fn name_of(&self, index: usize) -> String {
         let spec = &self.plan.values[index].spec;
         spec.own.name(Layers(&self.layers))
+    }
+
+    /// The stored value in force; `None` where the default is.
+    pub fn column_of(&self, index: usize) -> Option<&Column> {
+        let spec = &self.plan.values[index].spec;
+        spec.find(&self.root, Layers(&self.layers))
     }
 
     /// Publishes the user's key of a place, or that it has none, and evaluates

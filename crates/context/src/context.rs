@@ -13,7 +13,6 @@ use crate::{
     entered::Captured,
     field::Texts,
     layer::{Binding, Id, LayerCell, Switch, without},
-    resolve::Layers,
     schema::Plan,
 };
 
@@ -36,6 +35,10 @@ impl ContextOptions {
     pub fn role(mut self, role: impl Into<String>) -> Self {
         self.role = role.into();
         self
+    }
+
+    pub(crate) fn into_role(self) -> Arc<str> {
+        self.role.into()
     }
 }
 
@@ -75,7 +78,7 @@ impl<E: Environment, P: Policy> Context<E, P> {
                 "an environment consists of plain values only"
             );
         }
-        let core = Core::new(inner, plan, options.role.into(), P::SHARED);
+        let core = Core::new(inner, plan, options.into_role(), P::SHARED);
         let mut cx = Context {
             environment: E::initial(),
             core,
@@ -273,33 +276,26 @@ impl<E: Environment, P: Policy> Context<E, P> {
     {
         let (core, environment) = self.parts();
         // SAFETY: `parts` gives the environment that the plan was made for.
-        unsafe { core.forget(environment, &layer) };
+        unsafe { core.forget(environment, layer.id(), &layer.value()) };
     }
 
     /// The name that a value has in the active layers.
     #[must_use]
     pub fn name<V: Value<Environment = E>>(&self) -> String {
-        let spec = &self.core.plan.values[V::INDEX].spec;
-        spec.own.name(Layers(&self.core.layers))
+        self.core.name_of(V::INDEX)
     }
 
     /// Who gave a value its present content: a file and line, an option, a
     /// variable; `None` for the default and for what the program assigned.
     #[must_use]
     pub fn origin<V: Value<Environment = E>>(&self) -> Option<&Origin> {
-        let spec = &self.core.plan.values[V::INDEX].spec;
-        spec.find(&self.core.root, Layers(&self.core.layers))?
-            .datum
-            .origin
-            .as_ref()
+        self.core.column_of(V::INDEX)?.datum.origin.as_ref()
     }
 
     /// Whether a value is the default of its specification.
     #[must_use]
     pub fn is_default<V: Value<Environment = E>>(&self) -> bool {
-        let spec = &self.core.plan.values[V::INDEX].spec;
-        spec.find(&self.core.root, Layers(&self.core.layers))
-            .is_none()
+        self.core.column_of(V::INDEX).is_none()
     }
 
     /// The elements of an array, as texts, up to the first index that has

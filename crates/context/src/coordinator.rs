@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, sync::Arc, task::Waker};
 use milieu_keys::{KeySet, Name, Namespace, Origin};
 
 use crate::{
-    Context, ContextOptions, Environment, KeyError, Named, OpenError, Policy, Threads,
+    Context, ContextOptions, Description, Environment, KeyError, Named, OpenError, Policy, Threads,
     UnknownLayer,
     actions::Actions,
     batch::Batch,
@@ -190,7 +190,7 @@ impl Coordinator {
         &self,
         options: ContextOptions,
     ) -> Result<Context<E, P>, OpenError> {
-        let plan = self.inner.plan::<E>()?;
+        let plan = self.inner.plan(&Description::of::<E>())?;
         Ok(Context::open(self.inner.clone(), plan, options))
     }
 

@@ -1,5 +1,7 @@
 //! What the compiler generates: the environment, its table and its markers.
 
+use std::any::TypeId;
+
 use crate::{Field, Kind};
 
 /// One contextual value of an environment: its name and where its field is.
@@ -39,6 +41,64 @@ pub unsafe trait Environment: Sized + Send + Sync + 'static {
     #[must_use]
     fn removed() -> Vec<(String, &'static str)> {
         Vec::new()
+    }
+}
+
+/// What an environment says of itself, without its type.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    pub(crate) identity: Identity,
+    pub(crate) values: &'static [Descriptor],
+    pub(crate) removed: fn() -> Vec<(String, &'static str)>,
+}
+
+/// What tells one environment from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity(Known);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Known {
+    Type(TypeId),
+    /// Where a [`Layout`](crate::Layout) is; it stays there.
+    Layout(usize),
+}
+
+impl Description {
+    /// That of a type.
+    #[must_use]
+    pub fn of<E: Environment>() -> Self {
+        Description {
+            identity: Identity(Known::Type(TypeId::of::<E>())),
+            values: E::VALUES,
+            removed: E::removed,
+        }
+    }
+
+    /// That of a layout at this place, which is known by it.
+    pub(crate) fn of_layout(place: usize, values: &'static [Descriptor]) -> Self {
+        Description {
+            identity: Identity(Known::Layout(place)),
+            values,
+            removed: Vec::new,
+        }
+    }
+
+    /// What tells it from others.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// All values, in the order of the specification.
+    #[must_use]
+    pub fn values(&self) -> &'static [Descriptor] {
+        self.values
+    }
+
+    /// The names of keys that are no more, and why.
+    #[must_use]
+    pub fn removed(&self) -> Vec<(String, &'static str)> {
+        (self.removed)()
     }
 }
 

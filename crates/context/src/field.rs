@@ -48,6 +48,18 @@ impl Kind {
         }
     }
 
+    /// Alignment of the field in bytes.
+    #[must_use]
+    pub const fn align(self) -> usize {
+        match self.shape() {
+            Shape::One => 1,
+            Shape::Two => align_of::<u16>(),
+            Shape::Four => align_of::<u32>(),
+            Shape::Eight => align_of::<u64>(),
+            Shape::Pair => align_of::<Text>(),
+        }
+    }
+
     pub(crate) const fn shape(self) -> Shape {
         match self {
             Kind::Bool => Shape::One,

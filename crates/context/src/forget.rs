@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use milieu_keys::{Pattern, Piece, escape_value, pattern::LevelPattern};
 
 use crate::{
-    Layer,
     batch::Batch,
     core::Core,
     elements::part_of,
@@ -21,29 +20,24 @@ use crate::{
     schema::Schema,
 };
 
-fn layer_id<L: Layer>(_: &L) -> &'static str {
-    L::ID
-}
-
 impl Core {
     /// Removes every key of the user, of those of this environment, whose name
-    /// depends on `layer` having its value, whichever context assigned it.
+    /// depends on a layer having this value, whichever context assigned it.
     ///
     /// # Safety
     ///
     /// As [`assign`](Core::assign).
-    pub unsafe fn forget(&mut self, environment: *mut u8, layer: &impl Layer) {
-        let value = layer.value();
+    pub unsafe fn forget(&mut self, environment: *mut u8, id: Id<'_>, value: &str) {
         if value.is_empty() {
             return;
         }
-        let id = layer_id(layer);
-        let slot = self.slot(Id::Static(id));
+        let slot = self.slot(id);
+        let (Id::Static(id) | Id::Dynamic(id)) = id;
         let mut cells = self.layers.clone();
         // SAFETY: `value` outlives the cells, which are dropped with this call.
         cells[slot as usize] = unsafe { LayerCell::new(value.as_ptr(), value.len()) };
         let mut belonging = Belonging {
-            bound: Bound::new(id, &value),
+            bound: Bound::new(id, value),
             names: BTreeSet::new(),
             patterns: Vec::new(),
         };

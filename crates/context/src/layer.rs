@@ -4,7 +4,7 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 
 use milieu_keys::escape_value;
 
-use crate::{Value, core::Core, frame::Filling, hash::Hash, schema::ValueSpec};
+use crate::{Descriptor, Value, core::Core, frame::Filling, hash::Hash, schema::ValueSpec};
 
 /// A layer: a dimension along which contextual values differ.
 ///
@@ -160,15 +160,15 @@ pub type ThreadBased = Arc<dyn Evaluate>;
 #[doc(hidden)]
 pub trait Evaluate: Send + Sync {
     fn evaluate(&self, scope: &Scope<'_>) -> String;
-    fn names(&self) -> &[&'static str];
+    fn names(&self) -> Vec<&str>;
 }
 
 impl<L: ThreadLayer> Evaluate for L {
     fn evaluate(&self, scope: &Scope<'_>) -> String {
         self.value(scope).into_owned()
     }
-    fn names(&self) -> &[&'static str] {
-        self.depends_on()
+    fn names(&self) -> Vec<&str> {
+        self.depends_on().to_vec()
     }
 }
 
@@ -267,6 +267,38 @@ impl Switch for Named<'_> {
     }
 }
 
+/// As [`Named`], with an identifier that stays where it is: it is found by its
+/// address when it was entered before, as that of a [`Layer`] is.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed<'a> {
+    /// The layer's identifier.
+    pub id: &'static str,
+    /// Its value; empty is inactive.
+    pub value: &'a str,
+    /// As [`Layer::INHERITED`].
+    pub inherited: bool,
+}
+
+impl Switch for Fixed<'_> {
+    #[inline]
+    fn id(&self) -> Id<'_> {
+        Id::Static(self.id)
+    }
+    #[inline]
+    fn binding(&self, _: &Core) -> Binding<'_> {
+        Binding::Text(Cow::Borrowed(self.value))
+    }
+    #[inline]
+    fn inherited(&self) -> bool {
+        self.inherited
+    }
+    #[inline]
+    unsafe fn enter_alone(&self, core: &mut Core, environment: *mut u8) -> usize {
+        // SAFETY: as the caller vouches.
+        unsafe { core.enter_text(environment, self.id, self.value, self.inherited) }
+    }
+}
+
 /// A thread-based layer on its way to an activation: what [`each`] makes.
 pub struct Each<L>(Arc<L>);
 
@@ -281,6 +313,49 @@ impl<L: ThreadLayer> Switch for Each<L> {
     }
     fn binding(&self, core: &Core) -> Binding<'_> {
         Binding::Bound(core.with_dependencies(self.0.clone()))
+    }
+}
+
+/// A thread-based layer that is only known at run time: what [`each_named`] makes.
+pub struct EachNamed {
+    id: String,
+    layer: ThreadBased,
+}
+
+/// As [`each`], for a layer that is no type: its identifier, the names (with
+/// placeholders) of the contextual values that `value` reads, and `value` itself,
+/// of which the same is asked as of [`ThreadLayer::value`].
+pub fn each_named(
+    id: impl Into<String>,
+    depends_on: Vec<String>,
+    value: impl Fn(&Scope<'_>) -> String + Send + Sync + 'static,
+) -> EachNamed {
+    EachNamed {
+        id: id.into(),
+        layer: Arc::new(Evaluated { depends_on, value }),
+    }
+}
+
+struct Evaluated<F> {
+    depends_on: Vec<String>,
+    value: F,
+}
+
+impl<F: Fn(&Scope<'_>) -> String + Send + Sync> Evaluate for Evaluated<F> {
+    fn evaluate(&self, scope: &Scope<'_>) -> String {
+        (self.value)(scope)
+    }
+    fn names(&self) -> Vec<&str> {
+        self.depends_on.iter().map(String::as_str).collect()
+    }
+}
+
+impl Switch for EachNamed {
+    fn id(&self) -> Id<'_> {
+        Id::Dynamic(&self.id)
+    }
+    fn binding(&self, core: &Core) -> Binding<'_> {
+        Binding::Bound(core.with_dependencies(self.layer.clone()))
     }
 }
 
@@ -301,17 +376,36 @@ pub fn value<V: Value>() -> ValueLayer<V> {
 
 impl<V: Value> Switch for ValueLayer<V> {
     fn id(&self) -> Id<'_> {
-        let descriptor = &<V::Environment as crate::Environment>::VALUES[V::INDEX];
-        let named = descriptor
-            .metadata
-            .iter()
-            .find(|(key, _)| *key == "layer/name");
-        Id::Static(named.map_or_else(|| last_identifier(descriptor.pattern), |(_, name)| *name))
+        Id::Static(layer_of(
+            &<V::Environment as crate::Environment>::VALUES[V::INDEX],
+        ))
     }
     fn binding(&self, core: &Core) -> Binding<'_> {
         let descriptor = &<V::Environment as crate::Environment>::VALUES[V::INDEX];
         Binding::Bound(Arc::new(Bound::Value(core.spec(descriptor))))
     }
+}
+
+/// A contextual value as a layer, where the value is only known at run time.
+pub struct Following {
+    pub(crate) id: &'static str,
+    pub(crate) spec: Arc<ValueSpec>,
+}
+
+impl Switch for Following {
+    fn id(&self) -> Id<'_> {
+        Id::Static(self.id)
+    }
+    fn binding(&self, _: &Core) -> Binding<'_> {
+        Binding::Bound(Arc::new(Bound::Value(self.spec.clone())))
+    }
+}
+
+/// The identifier of the layer that follows a value.
+pub(crate) fn layer_of(descriptor: &Descriptor) -> &'static str {
+    let mut metadata = descriptor.metadata.iter();
+    let named = metadata.find(|(key, _)| *key == "layer/name");
+    named.map_or_else(|| last_identifier(descriptor.pattern), |(_, name)| *name)
 }
 
 fn last_identifier(pattern: &'static str) -> &'static str {
@@ -346,6 +440,16 @@ impl<S: Switch> LayerSet for S {
     unsafe fn enter(&self, core: &mut Core, environment: *mut u8) -> usize {
         // SAFETY: as the caller vouches.
         unsafe { self.enter_alone(core, environment) }
+    }
+}
+
+/// As many layers as there are when the program runs.
+impl LayerSet for &[&dyn Switch] {
+    fn fill(&self, frame: &mut Filling<'_>) {
+        for layer in *self {
+            let binding = layer.binding(frame.core);
+            frame.core.cover(layer.id(), &binding, layer.inherited());
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod core;
 mod elements;
 mod entered;
 mod environment;
+mod erased;
 mod error;
 mod field;
 mod forget;
@@ -42,6 +43,7 @@ mod frame;
 mod hash;
 mod hold;
 mod layer;
+mod layout;
 mod map;
 mod part;
 mod policy;
@@ -68,16 +70,18 @@ pub use array::Array;
 pub use context::{Context, ContextOptions};
 pub use coordinator::Coordinator;
 pub use entered::{Captured, Entered};
-pub use environment::{Assign, Descriptor, Environment, Value};
+pub use environment::{Assign, Description, Descriptor, Environment, Identity, Value};
+pub use erased::{Allowed, Erased};
 pub use error::{Invalid, KeyError, OpenError, SwitchError, UnknownLayer};
 #[doc(hidden)]
 pub use field::Texts;
 pub use field::{Field, Kind};
 pub use hold::{Entry, Held};
 pub use layer::{
-    Each, Layer, LayerSet, Named, Scope, Switch, ThreadLayer, ValueLayer, Without, each, value,
-    without,
+    Each, EachNamed, Fixed, Following, Layer, LayerSet, Named, Scope, Switch, ThreadLayer,
+    ValueLayer, Without, each, each_named, value, without,
 };
+pub use layout::{Layout, LayoutError, LayoutValue};
 pub use part::Part;
 pub use policy::{NoContext, Policy, ReadOnly, SingleThread, Threads, Writable};
 pub use replace::{Content, Difference};

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    Environment, Invalid, OpenError,
+    Description, Invalid, OpenError,
     coordinator::Inner,
     elements::{ArrayKeys, Part, There, keys_of, part_of},
     map::{Column, Datum, Map, Place},
@@ -16,15 +16,15 @@ use crate::{
 
 impl Inner {
     /// The plan of an environment, registering it when it is new.
-    pub fn plan<E: Environment>(&self) -> Result<Arc<Plan>, OpenError> {
-        let known = lock(&self.schema).known_plan::<E>();
+    pub fn plan(&self, environment: &Description) -> Result<Arc<Plan>, OpenError> {
+        let known = lock(&self.schema).known_plan(environment);
         if let Some(plan) = known {
             return Ok(plan);
         }
         let _order = lock(&self.writers);
         let (specs, arrays, layer_count) = {
             let mut schema = lock(&self.schema);
-            let specs = schema.describe::<E>()?;
+            let specs = schema.describe(environment)?;
             (specs, schema.arrays.clone(), schema.layer_count())
         };
         let news = News::new(&specs, arrays);
@@ -45,7 +45,7 @@ impl Inner {
         }
         // A key that breaks a rule there has been replaced meanwhile.
         let frozen = frozen.map(|(at, frozen)| (at, news.typed(&frozen).root));
-        let plan = lock(&self.schema).remember::<E>(specs);
+        let plan = lock(&self.schema).remember(environment, specs);
         if layer_count > 0 {
             let last = self.layer_id(Slot::try_from(layer_count - 1).expect("counted above"));
             self.slot(&last);

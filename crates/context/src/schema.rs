@@ -6,7 +6,6 @@
 //! parent together.
 
 use std::{
-    any::TypeId,
     collections::{HashMap, hash_map::Entry},
     sync::Arc,
 };
@@ -14,8 +13,9 @@ use std::{
 use milieu_keys::{Pattern, Rules, pattern::LevelPattern};
 
 use crate::{
-    Descriptor, Environment, Invalid, Kind, OpenError,
+    Description, Descriptor, Invalid, Kind, OpenError,
     elements::NONE,
+    environment::Identity,
     field::{Cell, Shape},
     map::{Column, Map, Tag},
     resolve::{Layers, Resolution, Slot},
@@ -214,7 +214,7 @@ pub struct Schema {
     ids: Vec<Arc<str>>,
     values: HashMap<&'static str, Arc<ValueSpec>>,
     enums: Vec<Vec<String>>,
-    plans: HashMap<TypeId, Arc<Plan>>,
+    plans: HashMap<Identity, Arc<Plan>>,
     /// The values that are arrays.
     pub arrays: Vec<Arc<ValueSpec>>,
     /// Whether two patterns can name one key, which then has both their rules.
@@ -284,14 +284,17 @@ impl Schema {
     }
 
     /// The plan of an environment that is known already.
-    pub fn known_plan<E: Environment>(&self) -> Option<Arc<Plan>> {
-        self.plans.get(&TypeId::of::<E>()).cloned()
+    pub fn known_plan(&self, environment: &Description) -> Option<Arc<Plan>> {
+        self.plans.get(&environment.identity).cloned()
     }
 
-    /// Values of `E`, with those that are new; nothing is remembered yet.
-    pub fn describe<E: Environment>(&mut self) -> Result<Vec<Arc<ValueSpec>>, OpenError> {
+    /// Values of an environment, with those that are new; nothing is remembered yet.
+    pub fn describe(
+        &mut self,
+        environment: &Description,
+    ) -> Result<Vec<Arc<ValueSpec>>, OpenError> {
         let mut all: Vec<Arc<ValueSpec>> = Vec::new();
-        for descriptor in E::VALUES {
+        for descriptor in environment.values {
             let spec = self.describe_value(descriptor)?;
             // The name of an array is that of no other key.
             let clash = self
@@ -313,30 +316,34 @@ impl Schema {
     }
 
     /// Remembers an environment.
-    pub fn remember<E: Environment>(&mut self, specs: Vec<Arc<ValueSpec>>) -> Arc<Plan> {
+    pub fn remember(&mut self, environment: &Description, specs: Vec<Arc<ValueSpec>>) -> Arc<Plan> {
         for (i, spec) in specs.iter().enumerate() {
             let others = self.values.values().chain(&specs[..i]);
             let mut others = others.filter(|other| !Arc::ptr_eq(other, spec));
             self.meeting |= others.any(|other| other.pattern.unifies(&spec.pattern));
         }
         let ids = self.ids.clone();
-        let planned = E::VALUES.iter().zip(specs).map(|(descriptor, spec)| {
-            if let Entry::Vacant(vacant) = self.values.entry(descriptor.pattern) {
-                vacant.insert(spec.clone());
-                if spec.is_array() {
-                    self.arrays.push(spec.clone());
+        let planned = environment
+            .values
+            .iter()
+            .zip(specs)
+            .map(|(descriptor, spec)| {
+                if let Entry::Vacant(vacant) = self.values.entry(descriptor.pattern) {
+                    vacant.insert(spec.clone());
+                    if spec.is_array() {
+                        self.arrays.push(spec.clone());
+                    }
                 }
-            }
-            Planned {
-                spec,
-                offset: u32::try_from(descriptor.offset).expect("environments below 4 GiB"),
-                shape: descriptor.kind.shape(),
-            }
-        });
+                Planned {
+                    spec,
+                    offset: u32::try_from(descriptor.offset).expect("environments below 4 GiB"),
+                    shape: descriptor.kind.shape(),
+                }
+            });
         let plan = Arc::new(Plan::new(planned.collect(), |slot| {
             ids[slot as usize].clone()
         }));
-        self.plans.insert(TypeId::of::<E>(), plan.clone());
+        self.plans.insert(environment.identity, plan.clone());
         plan
     }
 

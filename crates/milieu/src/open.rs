@@ -1,7 +1,6 @@
 //! Opening: from files, options and variables to a coordinator.
 
 use std::{
-    any::TypeId,
     collections::HashSet,
     ffi::OsString,
     fmt,
@@ -10,8 +9,8 @@ use std::{
 };
 
 use milieu_context::{
-    Context, ContextOptions, Coordinator, Descriptor, Difference, Environment, Invalid, OpenError,
-    Policy, Threads,
+    Allowed, Context, ContextOptions, Coordinator, Description, Descriptor, Difference,
+    Environment, Erased, Identity, Invalid, Layout, OpenError, Policy, Threads,
 };
 use milieu_keys::{
     KeySet, Migration, Namespace, Options, Parsed, Secrets,
@@ -33,7 +32,7 @@ pub struct Milieu {
     /// Who persists.
     pub(crate) author: Author,
     /// Environments of which every required key has a value.
-    complete: Mutex<HashSet<TypeId>>,
+    complete: Mutex<HashSet<Identity>>,
     #[cfg(feature = "stream")]
     pub(crate) kept: crate::streams::Kept,
 }
@@ -101,21 +100,47 @@ impl Milieu {
         &self,
         options: ContextOptions,
     ) -> Result<Context<E, P>, Error> {
-        self.adopt::<E>()?;
+        let environment = Description::of::<E>();
+        self.adopt(&environment)?;
         let cx = self.coordinator.context_with(options)?;
-        let complete = || lock(&self.complete);
-        if !complete().contains(&TypeId::of::<E>()) {
-            let file = self
-                .files_of(Namespace::User)
-                .next()
-                .map(|file| file.path.display().to_string());
-            let missing = missing::<E>(&self.coordinator, file.as_deref());
-            if !missing.is_empty() {
-                return Err(Error::Missing(missing));
-            }
-            complete().insert(TypeId::of::<E>());
-        }
+        self.complete(&environment)?;
         Ok(cx)
+    }
+
+    /// A context over an environment that is described while the program runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`context`](Milieu::context).
+    pub fn erased(
+        &self,
+        layout: &'static Layout,
+        options: ContextOptions,
+        allowed: Allowed,
+    ) -> Result<Erased, Error> {
+        let environment = layout.description();
+        self.adopt(&environment)?;
+        let cx = self.coordinator.erased(layout, options, allowed)?;
+        self.complete(&environment)?;
+        Ok(cx)
+    }
+
+    /// Sees to it that somebody gives the values that somebody has to give.
+    fn complete(&self, environment: &Description) -> Result<(), Error> {
+        let complete = || lock(&self.complete);
+        if complete().contains(&environment.identity()) {
+            return Ok(());
+        }
+        let file = self
+            .files_of(Namespace::User)
+            .next()
+            .map(|file| file.path.display().to_string());
+        let missing = missing(environment, &self.coordinator, file.as_deref());
+        if !missing.is_empty() {
+            return Err(Error::Missing(missing));
+        }
+        complete().insert(environment.identity());
+        Ok(())
     }
 
     /// What files say under names that are others today, and keys that are no
@@ -128,8 +153,8 @@ impl Milieu {
 
     /// Learns what an environment says of old names and of secrets, and gives
     /// its keys their values from names of before.
-    fn adopt<E: Environment>(&self) -> Result<(), Error> {
-        if !self.known.learn::<E>()? {
+    fn adopt(&self, environment: &Description) -> Result<(), Error> {
+        if !self.known.learn(environment)? {
             return Ok(());
         }
         let keys = self.read(self.places.clone())?.into_keys();
@@ -194,7 +219,7 @@ pub(crate) struct Known {
 
 #[derive(Default)]
 struct Told {
-    environments: HashSet<TypeId>,
+    environments: HashSet<Identity>,
     values: Vec<&'static Descriptor>,
     /// Keys that are no more, and why.
     removed: Vec<(String, &'static str)>,
@@ -205,21 +230,21 @@ struct Told {
 
 impl Known {
     /// Learns what an environment says; whether that is something new.
-    fn learn<E: Environment>(&self) -> Result<bool, DeclarationError> {
+    fn learn(&self, environment: &Description) -> Result<bool, DeclarationError> {
         let says = |value: &&Descriptor| {
             let words = ["was/", "removed", "deprecated", "secret"];
             let mut metadata = value.metadata.iter();
             metadata.any(|(key, _)| words.iter().any(|word| key.starts_with(word)))
         };
         let mut told = lock(&self.told);
-        if !told.environments.insert(TypeId::of::<E>()) {
+        if !told.environments.insert(environment.identity()) {
             return Ok(false);
         }
-        let removed = E::removed();
-        if removed.is_empty() && !E::VALUES.iter().any(|v| says(&v)) {
+        let removed = environment.removed();
+        if removed.is_empty() && !environment.values().iter().any(|v| says(&v)) {
             return Ok(false);
         }
-        told.values.extend(E::VALUES);
+        told.values.extend(environment.values());
         told.removed.extend(removed);
         let told = &mut *told;
         let values = || told.values.iter().map(|v| (v.pattern, v.metadata));
@@ -345,17 +370,26 @@ impl Builder {
 
     /// As [`command_line`](Builder::command_line), with arguments and variables handed in.
     pub fn arguments<E: Environment>(
-        mut self,
+        self,
         program: Program,
         arguments: Vec<OsString>,
         variable: impl Fn(&str) -> Option<OsString> + 'static,
     ) -> Self {
-        let metadata = E::VALUES
-            .iter()
-            .map(|value| (value.pattern, value.metadata));
-        self.is_open = Secrets::new(metadata).is_empty();
+        self.arguments_of(Description::of::<E>(), program, arguments, variable)
+    }
+
+    /// As [`arguments`](Builder::arguments), as the environment with this
+    /// description specifies them.
+    pub fn arguments_of(
+        mut self,
+        environment: Description,
+        program: Program,
+        arguments: Vec<OsString>,
+        variable: impl Fn(&str) -> Option<OsString> + 'static,
+    ) -> Self {
+        self.is_open = Secrets::new(metadata_of(environment)).is_empty();
         self.command = Some(Box::new(move || {
-            let options = options_of::<E>(program)?;
+            let options = Options::new(program, metadata_of(environment))?;
             Ok(options.parse(arguments, variable)?)
         }));
         self
@@ -409,10 +443,13 @@ impl Builder {
 ///
 /// Fails where two values claim one option.
 pub fn options_of<E: Environment>(program: Program) -> Result<Options, DeclarationError> {
-    Options::new(
-        program,
-        E::VALUES
-            .iter()
-            .map(|value| (value.pattern, value.metadata)),
-    )
+    Options::new(program, metadata_of(Description::of::<E>()))
+}
+
+type Metadata = &'static [(&'static str, &'static str)];
+
+/// What an environment's specification says of each value, by its pattern.
+fn metadata_of(environment: Description) -> impl Iterator<Item = (&'static str, Metadata)> {
+    let values = environment.values().iter();
+    values.map(|value| (value.pattern, value.metadata))
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use milieu_context::{Coordinator, Environment};
+use milieu_context::{Coordinator, Description};
 use milieu_keys::{Options, Pattern, options::Program};
 
 /// A key that nobody gives a value.
@@ -36,11 +36,13 @@ impl fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 /// The keys of an environment that somebody has to give a value and nobody does.
-pub(crate) fn missing<E: Environment>(
+pub(crate) fn missing(
+    environment: &Description,
     coordinator: &Coordinator,
     file: Option<&str>,
 ) -> Vec<Missing> {
-    let required = E::VALUES
+    let required = environment
+        .values()
         .iter()
         .filter(|value| value.metadata.iter().any(|(key, _)| *key == "require"));
     // The derive and the compiler have parsed the patterns before.
