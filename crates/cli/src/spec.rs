@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use milieu_diagnostics::{Diagnostic, Source};
-use milieu_spec::backend::{Backend, Settings, ini::Ini, man::Man, markdown::Markdown, rust::Rust};
+use milieu_spec::backend::{
+    Backend, Settings, c::C, ini::Ini, man::Man, markdown::Markdown, rust::Rust,
+};
 
 use crate::files::{self, Audience};
 use crate::terminal;
@@ -86,6 +88,8 @@ struct Generate {
 enum Language {
     /// Structs, enums, markers and layers
     Rust,
+    /// A header for C11: a struct, the numbers of its values, setters and layers
+    C,
     /// A reference of all keys
     Markdown,
     /// A manual page: of section 1 where there are options, of section 5 elsewhere
@@ -98,6 +102,7 @@ impl Language {
     fn backend(self) -> &'static dyn Backend {
         match self {
             Language::Rust => &Rust,
+            Language::C => &C,
             Language::Markdown => &Markdown,
             Language::Man => &Man,
             Language::Ini => &Ini,

@@ -697,8 +697,7 @@ impl Core {
 
     /// What leads from a layer to a value of it, for messages.
     pub fn patterns(&self, slot: Slot) -> Option<String> {
-        let bound = self.bound_at(slot)?;
-        Some(bound.dependencies().first()?.pattern.as_str().to_owned())
+        first_pattern(self.bound_at(slot)?)
     }
 
     /// The specification of a value, registered in this coordinator or made for the occasion.
@@ -759,6 +758,11 @@ impl Core {
             .map(|(slot, cell)| (self.inner.layer_id(slot), cell.raw().to_owned()))
             .collect()
     }
+}
+
+/// A value that a layer depends on, for messages.
+pub fn first_pattern(bound: &Bound) -> Option<String> {
+    Some(bound.dependencies().first()?.pattern.as_str().to_owned())
 }
 
 /// Which values this round has evaluated already.

@@ -16,8 +16,8 @@ use std::{
 use milieu_keys::Origin;
 
 use crate::{
-    Captured, ContextOptions, Coordinator, Descriptor, Following, Invalid, LayerSet, Layout,
-    OpenError, Switch, SwitchError,
+    Captured, ContextOptions, Coordinator, Following, Invalid, LayerSet, Layout, OpenError, Switch,
+    SwitchError,
     core::Core,
     layer::{Binding, Id, LayerCell, layer_of},
 };
@@ -165,12 +165,6 @@ impl Erased {
         self.layout
     }
 
-    /// What a value is described by.
-    #[must_use]
-    pub fn descriptor(&self, index: usize) -> Option<&'static Descriptor> {
-        self.layout.values().get(index)
-    }
-
     /// Whether the specification keeps programs from assigning a value.
     ///
     /// # Panics
@@ -179,6 +173,12 @@ impl Erased {
     #[must_use]
     pub fn is_read_only(&self, index: usize) -> bool {
         self.core.plan.values[index].spec.rules.read_only()
+    }
+
+    /// The texts that a value of an enumeration can be, in the order of their numbers.
+    #[must_use]
+    pub fn variants(&self, index: usize) -> &[String] {
+        self.core.plan.values[index].spec.rules.variants()
     }
 
     /// Enters layers until they are [left](Erased::leave); returns the depth.
@@ -292,7 +292,9 @@ impl Erased {
         unsafe { core.assign_all(environment, index, texts) }
     }
 
-    fn is_array(&self, index: usize) -> bool {
+    /// Whether a value is an array.
+    #[must_use]
+    pub fn is_array(&self, index: usize) -> bool {
         self.core.plan.values[index].spec.is_array()
     }
 

@@ -6,7 +6,7 @@ use crate::{
     SwitchError,
     actions::{self, Transition},
     coordinator::Published,
-    core::{Core, Pending, marked},
+    core::{Core, Pending, first_pattern, marked},
     layer::{Binding, Global, Id},
     map::Place,
     resolve::Slot,
@@ -166,7 +166,7 @@ impl Core {
         actions::check_cause(self, slot, transition)?;
         if let Global::Bound(bound) = &binding {
             if let Some(way) = self.cycle(slot, Some(bound)) {
-                return Err(self.cycle_error(slot, &way));
+                return Err(self.cycle_error(slot, &way, &binding));
             }
         }
         // SAFETY: the caller vouches for `environment`.
@@ -185,7 +185,7 @@ impl Core {
                 // Another thread has published the other half of a cycle.
                 // SAFETY: the caller vouches for `environment`.
                 unsafe { self.switch_here(environment, slot, before) };
-                Err(self.cycle_error(slot, &way))
+                Err(self.cycle_error(slot, &way, &binding))
             }
         }
     }
@@ -269,8 +269,12 @@ impl Core {
         }
     }
 
-    fn cycle_error(&self, slot: Slot, way: &[Slot]) -> SwitchError {
-        let through = way.iter().filter_map(|slot| self.patterns(*slot));
+    /// What is said of a way that leads back to a layer if it gets this binding.
+    fn cycle_error(&self, slot: Slot, way: &[Slot], binding: &Global) -> SwitchError {
+        let through = way.iter().filter_map(|&on_the_way| match binding {
+            Global::Bound(bound) if on_the_way == slot => first_pattern(bound),
+            _ => self.patterns(on_the_way),
+        });
         SwitchError::Cycle {
             layer: self.inner.layer_id(slot).as_ref().into(),
             through: through.collect(),

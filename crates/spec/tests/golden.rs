@@ -16,25 +16,25 @@ use milieu_spec::{Settings, backend, generate};
 /// A specification, the back ends to run, and the branch to generate.
 const GOLDENS: &[(&str, &[&str], Option<&str>)] = &[
     ("nested", &["rust"], None),
-    ("types", &["rust"], None),
-    ("enumeration", &["rust"], None),
-    ("keywords", &["rust"], None),
-    ("readonly", &["rust"], None),
-    ("layers", &["rust", "markdown"], None),
+    ("types", &["rust", "c"], None),
+    ("enumeration", &["rust", "c"], None),
+    ("keywords", &["rust", "c"], None),
+    ("readonly", &["rust", "c"], None),
+    ("layers", &["rust", "c", "markdown"], None),
     ("options", &["rust", "markdown", "man"], None),
-    ("root", &["rust", "ini"], Some("/sw/pi")),
+    ("root", &["rust", "c", "ini"], Some("/sw/pi")),
     ("documentation", &["rust", "markdown", "man"], None),
-    ("hostile", &["rust", "markdown", "man"], None),
+    ("hostile", &["rust", "c", "markdown", "man"], None),
     ("secrets", &["rust", "markdown", "man"], None),
     ("migration", &["rust", "markdown", "man"], None),
-    ("array", &["rust", "markdown", "man", "ini"], None),
+    ("array", &["rust", "c", "markdown", "man", "ini"], None),
     ("array_inside", &["rust", "markdown"], None),
-    ("collision", &["rust"], None),
+    ("collision", &["rust", "c"], None),
     ("spelling", &["rust", "markdown"], None),
     ("variants", &["rust"], None),
     ("command_line", &["man"], None),
     ("no_such_root", &["rust"], Some("/sw/po")),
-    ("paper", &["rust"], None),
+    ("paper", &["rust", "c"], None),
 ];
 
 fn folder() -> PathBuf {
@@ -63,6 +63,7 @@ fn goldens() -> Vec<Golden> {
             let output = generate(&source, backend, &settings);
             let extension = match backend.name() {
                 "rust" => "rs",
+                "c" => "h",
                 "markdown" => "md",
                 "man" => "man",
                 other => other,

@@ -5,6 +5,7 @@
 //! stands in its [`Capabilities`], so that lowering says so at the place in the
 //! specification, instead of the target's compiler at a place in its output.
 
+pub mod c;
 pub mod ini;
 pub mod man;
 pub mod markdown;
@@ -32,8 +33,14 @@ pub trait Backend {
 
 /// All back ends, in the order in which help lists them.
 #[must_use]
-pub fn all() -> [&'static dyn Backend; 4] {
-    [&rust::Rust, &markdown::Markdown, &man::Man, &ini::Ini]
+pub fn all() -> [&'static dyn Backend; 5] {
+    [
+        &rust::Rust,
+        &c::C,
+        &markdown::Markdown,
+        &man::Man,
+        &ini::Ini,
+    ]
 }
 
 /// The back end that the command line calls `name`.

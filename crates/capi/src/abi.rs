@@ -1,0 +1,179 @@
+//! The types that both sides know, as `milieu.h` lays them out.
+//!
+//! Numbers of C enums are plain integers here: what comes from the other side
+//! may be any number.
+
+#![allow(non_camel_case_types)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// How a call ended.
+pub type milieu_result = c_int;
+
+macro_rules! results {
+    ($($name:ident = $number:literal),* $(,)?) => {
+        $(#[doc = concat!("See `", stringify!($name), "` in `milieu.h`.")]
+        pub const $name: milieu_result = $number;)*
+
+        /// Every result with its name.
+        pub(crate) const RESULTS: &[(milieu_result, &std::ffi::CStr)] = &[$((
+            $number,
+            // The names have no zero byte but the one that ends them.
+            match std::ffi::CStr::from_bytes_with_nul(
+                concat!(stringify!($name), "\0").as_bytes(),
+            ) {
+                Ok(name) => name,
+                Err(_) => c"",
+            },
+        )),*];
+    };
+}
+results! {
+    MILIEU_OK = 0,
+    MILIEU_SAY = 1,
+    MILIEU_NULL = 10,
+    MILIEU_WRONG_HANDLE = 11,
+    MILIEU_FREED = 12,
+    MILIEU_BUSY = 13,
+    MILIEU_WRONG_THREAD = 14,
+    MILIEU_WRONG_FRAME = 15,
+    MILIEU_NOT_UTF8 = 16,
+    MILIEU_NO_SUCH = 17,
+    MILIEU_WRONG_LAYOUT = 18,
+    MILIEU_INVALID = 20,
+    MILIEU_READ_ONLY = 21,
+    MILIEU_WRONG_NAME = 22,
+    MILIEU_CYCLE = 23,
+    MILIEU_UNFIT = 24,
+    MILIEU_USAGE = 25,
+    MILIEU_FILES = 26,
+    MILIEU_CALLBACK = 30,
+    MILIEU_PANIC = 31,
+}
+
+/// What generated tables and option structs state.
+pub const MILIEU_ABI: u32 = 1;
+
+/// Added to a kind.
+pub const MILIEU_ARRAY: u32 = 0x100;
+
+/// A text.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_text {
+    /// The first byte.
+    pub bytes: *const c_char,
+    /// How many bytes.
+    pub length: usize,
+}
+
+/// A layer with a value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_layer {
+    /// The placeholder.
+    pub id: milieu_text,
+    /// The value; empty is inactive.
+    pub value: milieu_text,
+    /// Whether a fork keeps it.
+    pub inherited: bool,
+}
+
+/// Layers that were entered together.
+pub type milieu_frame = u64;
+
+/// One piece of metadata.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_entry {
+    /// What it is about.
+    pub key: *const c_char,
+    /// What it says.
+    pub text: *const c_char,
+}
+
+/// One field of an environment.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_value {
+    /// The name with placeholders.
+    pub pattern: *const c_char,
+    /// In bytes, from the start of the struct.
+    pub offset: usize,
+    /// With [`MILIEU_ARRAY`] or without.
+    pub kind: u32,
+    /// How many entries `metadata` has.
+    pub metadata_count: u32,
+    /// What the specification says.
+    pub metadata: *const milieu_entry,
+}
+
+/// What generated code says of its struct.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_layout {
+    /// [`MILIEU_ABI`]
+    pub abi: u32,
+    /// How many values there are.
+    pub count: u32,
+    /// The values.
+    pub values: *const milieu_value,
+    /// Of the struct, in bytes.
+    pub size: usize,
+    /// Of the struct, in bytes.
+    pub align: usize,
+}
+
+/// How an application is opened.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_options {
+    /// [`MILIEU_ABI`]
+    pub abi: u32,
+    /// `argc`
+    pub argument_count: c_int,
+    /// `argv`, or null.
+    pub arguments: *const *const c_char,
+    /// Whose options these are.
+    pub layout: *const milieu_layout,
+    /// Instead of XDG's.
+    pub user_folder: milieu_text,
+    /// Instead of XDG's.
+    pub system_folder: milieu_text,
+    /// For help.
+    pub description: milieu_text,
+}
+
+/// What a new context is given.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_context_options {
+    /// [`MILIEU_ABI`]
+    pub abi: u32,
+    /// What it is not to do.
+    pub policy: u32,
+    /// A name, or empty.
+    pub role: milieu_text,
+}
+
+/// A context does nothing about layers.
+pub const MILIEU_WITHOUT_LAYERS: u32 = 1;
+/// A context does not synchronize.
+pub const MILIEU_WITHOUT_SHARING: u32 = 2;
+/// A context assigns nothing.
+pub const MILIEU_WITHOUT_ASSIGNMENT: u32 = 4;
+
+/// A key of a held key set.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_key {
+    /// Its name.
+    pub name: milieu_text,
+    /// Its value.
+    pub value: milieu_text,
+    /// Who said so, or empty.
+    pub origin: milieu_text,
+}
+
+/// Lets go of what was handed over with a callback.
+pub type milieu_destroy = Option<unsafe extern "C" fn(user: *mut c_void)>;

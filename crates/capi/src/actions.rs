@@ -1,0 +1,257 @@
+//! Actions of the program on global switches.
+
+use std::{ffi::c_void, panic::resume_unwind};
+
+use milieu::{Activation, Coordinator as Shared, Registration, context::SwitchError};
+
+use crate::{
+    abi::{
+        MILIEU_CYCLE, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_layer, milieu_result,
+        milieu_text,
+    },
+    call::{CallbackFailed, Failure, call, null, out},
+    coordinator::{Coordinator, milieu_coordinator},
+    handle::{self, Slot, handle},
+    scope::User,
+};
+
+/// An action that is registered.
+pub struct Registered(#[allow(dead_code)] Registration);
+
+handle!(Registered, b"acts", "milieu_registration");
+
+/// See `milieu.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_registration = Slot<Registered>;
+
+/// What an action gets to see.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub struct milieu_activation {
+    tag: u32,
+    /// Borrowed for the action, which may not keep it.
+    activation: *mut Activation<'static>,
+}
+
+const TAG: u32 = u32::from_le_bytes(*b"actv");
+
+/// See `milieu.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_action = Option<
+    unsafe extern "C" fn(user: *mut c_void, activation: *mut milieu_activation) -> milieu_result,
+>;
+
+/// Runs an action of the program.
+fn act(
+    action: unsafe extern "C" fn(*mut c_void, *mut milieu_activation) -> milieu_result,
+    user: &User,
+    activation: &mut Activation<'_>,
+) {
+    let mut seen = milieu_activation {
+        tag: TAG,
+        activation: std::ptr::from_mut(activation).cast(),
+    };
+    // SAFETY: the program has handed over both for this; `seen` is there during the call.
+    let result = unsafe { action(user.data(), &raw mut seen) };
+    // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
+    unsafe { (&raw mut seen.tag).write_volatile(0) };
+    if result != MILIEU_OK {
+        // The other actions run before this goes on.
+        resume_unwind(Box::new(CallbackFailed {
+            what: "an action",
+            layer: activation.layer().to_owned(),
+        }));
+    }
+}
+
+/// What both functions below do.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+unsafe fn register(
+    coordinator: *const milieu_coordinator,
+    id: milieu_text,
+    action: milieu_action,
+    user: User,
+    registration: *mut *mut milieu_registration,
+    on: impl FnOnce(&Shared, &str, Box<Action>) -> Registration,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller vouches.
+    let (Coordinator(milieu), id, registration) = unsafe {
+        (
+            handle::shared(coordinator)?,
+            id.read("id")?,
+            out(registration, "registration")?,
+        )
+    };
+    let action = action.ok_or_else(|| null("action"))?;
+    let run = move |activation: &mut Activation<'_>| act(action, &user, activation);
+    let registered = on(milieu.coordinator(), id, Box::new(run));
+    *registration = handle::new(Registered(registered));
+    Ok(())
+}
+
+type Action = dyn Fn(&mut Activation<'_>) + Send + Sync;
+
+/// Runs an action on activation.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_coordinator_on_activation(
+    coordinator: *const milieu_coordinator,
+    id: milieu_text,
+    action: milieu_action,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+    registration: *mut *mut milieu_registration,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        let on = |shared: &Shared, id: &str, run: Box<Action>| {
+            shared.on_activation_named(id, move |it| run(it))
+        };
+        // SAFETY: as the caller vouches.
+        unsafe { register(coordinator, id, action, user, registration, on) }
+    })
+}
+
+/// Runs an action on deactivation.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_coordinator_on_deactivation(
+    coordinator: *const milieu_coordinator,
+    id: milieu_text,
+    action: milieu_action,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+    registration: *mut *mut milieu_registration,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        let on = |shared: &Shared, id: &str, run: Box<Action>| {
+            shared.on_deactivation_named(id, move |it| run(it))
+        };
+        // SAFETY: as the caller vouches.
+        unsafe { register(coordinator, id, action, user, registration, on) }
+    })
+}
+
+/// Removes an action.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_registration_free(registration: *mut milieu_registration) {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        drop(unsafe { handle::take(registration)? });
+        Ok(())
+    });
+}
+
+/// # Safety
+///
+/// `activation` is null, or was handed to an action that runs.
+unsafe fn find<'a>(
+    activation: *const milieu_activation,
+) -> Result<&'a mut Activation<'a>, Failure> {
+    // SAFETY: as the caller vouches.
+    let found = unsafe { activation.as_ref() }.ok_or_else(|| null("milieu_activation"))?;
+    if found.tag != TAG {
+        return Err(Failure::new(
+            MILIEU_WRONG_HANDLE,
+            "this is no `milieu_activation`; it is one during the action that it was handed to",
+        ));
+    }
+    // SAFETY: `act` has it until the action returns, in this thread, and does
+    // not touch it meanwhile.
+    Ok(unsafe { &mut *found.activation.cast() })
+}
+
+/// The layer's identifier.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_activation_layer(
+    activation: *const milieu_activation,
+    id: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (activation, id) = unsafe { (find(activation)?, out(id, "id")?) };
+        *id = milieu_text::of(activation.layer());
+        Ok(())
+    })
+}
+
+/// The value that the layer got.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_activation_value(
+    activation: *const milieu_activation,
+    value: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (activation, value) = unsafe { (find(activation)?, out(value, "value")?) };
+        *value = milieu_text::of(activation.value());
+        Ok(())
+    })
+}
+
+/// Activates a layer in the context that switches.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_activation_activate(
+    activation: *mut milieu_activation,
+    layer: milieu_layer,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (activation, id, value) = unsafe {
+            (
+                find(activation.cast_const())?,
+                layer.id.read("id")?,
+                layer.value.read("value")?,
+            )
+        };
+        let switched = activation.activate(milieu::Named(id, value));
+        switched.map_err(cycle)
+    })
+}
+
+/// Deactivates a layer in the context that switches.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_activation_deactivate(
+    activation: *mut milieu_activation,
+    id: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (activation, id) = unsafe { (find(activation.cast_const())?, id.read("id")?) };
+        activation.deactivate_named(id).map_err(cycle)
+    })
+}
+
+pub(crate) fn cycle(error: SwitchError) -> Failure {
+    Failure::new(MILIEU_CYCLE, error)
+}

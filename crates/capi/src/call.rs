@@ -1,0 +1,115 @@
+//! What every function does around its work: panics end here, and messages are kept.
+
+use std::{
+    any::Any,
+    cell::RefCell,
+    ffi::{CStr, CString, c_char},
+    fmt::Display,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use crate::abi::{MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_result};
+
+/// Why a call did not do what it was asked to.
+pub struct Failure {
+    pub result: milieu_result,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(result: milieu_result, message: impl Display) -> Self {
+        Failure {
+            result,
+            message: message.to_string(),
+        }
+    }
+}
+
+/// What unwinds from a callback of the program that has failed.
+pub struct CallbackFailed {
+    pub what: &'static str,
+    pub layer: String,
+}
+
+thread_local! {
+    static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// Does the work of a function.
+#[inline]
+pub fn call(work: impl FnOnce() -> Result<(), Failure>) -> milieu_result {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => MILIEU_OK,
+        Ok(Err(failure)) => keep(failure),
+        Err(payload) => keep(panicked(payload)),
+    }
+}
+
+#[cold]
+fn keep(failure: Failure) -> milieu_result {
+    let Failure { result, message } = failure;
+    // A zero byte would end the message early.
+    let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
+    // While the thread ends there is nobody to read it.
+    let _ = MESSAGE.try_with(|kept| kept.replace(message));
+    result
+}
+
+fn panicked(payload: Box<dyn Any + Send>) -> Failure {
+    if let Some(CallbackFailed { what, layer }) = payload.downcast_ref() {
+        return Failure::new(
+            MILIEU_CALLBACK,
+            format_args!("{what} of layer `{layer}` has failed, as the program's callback said"),
+        );
+    }
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    let message = format!(
+        "a defect of the library: {}; please report it",
+        text.unwrap_or("a panic without a text")
+    );
+    // Its payload may panic when it is dropped.
+    std::mem::forget(payload);
+    Failure::new(MILIEU_PANIC, message)
+}
+
+/// Where the caller wants a result.
+///
+/// # Safety
+///
+/// `pointer` is null or valid for writing a `T`, for as long as the caller says.
+pub unsafe fn out<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failure> {
+    // SAFETY: as the caller vouches.
+    unsafe { pointer.as_mut() }.ok_or_else(|| null(what))
+}
+
+#[cold]
+pub fn null(what: &str) -> Failure {
+    Failure::new(MILIEU_NULL, format_args!("`{what}` is null"))
+}
+
+/// The name of a result.
+#[unsafe(no_mangle)]
+pub extern "C" fn milieu_result_name(result: milieu_result) -> *const c_char {
+    let mut known = RESULTS.iter();
+    let name = known.find(|(number, _)| *number == result);
+    name.map_or(c"MILIEU_UNKNOWN".as_ptr(), |(_, name)| name.as_ptr())
+}
+
+/// What the last call that failed in this thread has to say.
+#[unsafe(no_mangle)]
+pub extern "C" fn milieu_message() -> *const c_char {
+    let message = MESSAGE.try_with(|kept| kept.borrow().as_ptr());
+    message.unwrap_or(c"".as_ptr())
+}
+
+/// The version of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn milieu_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}

@@ -1,0 +1,841 @@
+//! Contexts: entering and leaving, switching, synchronizing, assigning.
+
+use std::{
+    ffi::c_void,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use milieu::{
+    Captured, ContextOptions,
+    context::{Allowed, Erased, Fixed, Invalid, LayerSet, Switch, each_named},
+};
+
+use crate::{
+    abi::{
+        MILIEU_INVALID, MILIEU_NO_SUCH, MILIEU_READ_ONLY, MILIEU_WITHOUT_ASSIGNMENT,
+        MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WRONG_FRAME, milieu_context_options,
+        milieu_destroy, milieu_frame, milieu_layer, milieu_layout, milieu_result, milieu_text,
+    },
+    actions::cycle,
+    call::{Failure, call, null, out},
+    coordinator::{Coordinator, milieu_coordinator},
+    handle::{self, Slot, handle, using},
+    layout::{self, check_abi},
+    scope::{User, ask, milieu_evaluate},
+    text::{Identifiers, read_slice},
+};
+
+/// A context, and what the other side has of it.
+pub struct Context {
+    erased: Erased,
+    policy: u32,
+    /// What is entered and not left, the innermost last.
+    frames: Vec<Frame>,
+    /// The number of the frame entered last. Those of two contexts differ, as
+    /// far as 64 bits go.
+    last: milieu_frame,
+    identifiers: Identifiers,
+    lent: Lent,
+}
+
+struct Frame {
+    number: milieu_frame,
+    depth: usize,
+}
+
+/// Texts that the other side may read until the next call.
+#[derive(Default)]
+struct Lent {
+    text: String,
+    active: Vec<(Arc<str>, String)>,
+    layers: Vec<milieu_layer>,
+}
+
+// SAFETY: the pointers among the layers are to the texts beside them.
+unsafe impl Send for Lent {}
+// SAFETY: as above.
+unsafe impl Sync for Lent {}
+
+handle!(Context, b"ctxt", "milieu_context");
+handle!(Captured, b"capt", "milieu_captured");
+
+/// See `milieu.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_context = Slot<Context>;
+/// See `milieu.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_captured = Slot<Captured>;
+
+impl Context {
+    fn new(erased: Erased, policy: u32) -> Self {
+        // Frames of one context count on from here.
+        let last = erased.identity() << 40;
+        Context {
+            erased,
+            policy,
+            frames: Vec::new(),
+            last,
+            identifiers: Identifiers::default(),
+            lent: Lent::default(),
+        }
+    }
+
+    /// Enters layers, and says where.
+    #[inline]
+    fn enter(&mut self, layers: impl LayerSet) -> milieu_frame {
+        let depth = self.erased.enter(layers);
+        self.last += 1;
+        let number = self.last;
+        self.frames.push(Frame { number, depth });
+        number
+    }
+
+    /// # Safety
+    ///
+    /// The texts stay as they are for as long as the caller says.
+    #[inline]
+    unsafe fn layer<'a>(&mut self, layer: &milieu_layer) -> Result<Fixed<'a>, Failure> {
+        // SAFETY: as the caller vouches.
+        let (id, value) = unsafe { (layer.id.read("id")?, layer.value.read("value")?) };
+        Ok(Fixed {
+            id: self.identifiers.get(id),
+            value,
+            inherited: layer.inherited,
+        })
+    }
+
+    /// The place of a value, which has to be there.
+    fn value(&self, value: u32) -> Result<usize, Failure> {
+        let index = value as usize;
+        if index < self.erased.layout().values().len() {
+            return Ok(index);
+        }
+        let count = self.erased.layout().values().len();
+        Err(Failure::new(
+            MILIEU_NO_SUCH,
+            format_args!("there is no value {value}: the environment has {count}"),
+        ))
+    }
+
+    /// The place of a value that may be assigned; `several`, if as an array.
+    fn assignable(&self, value: u32, several: bool) -> Result<usize, Failure> {
+        let index = self.value(value)?;
+        let name = |index: usize| self.erased.layout().values()[index].pattern;
+        let refused =
+            |result, why| Err(Failure::new(result, format_args!("{}: {why}", name(index))));
+        if self.policy & MILIEU_WITHOUT_ASSIGNMENT != 0 {
+            return refused(
+                MILIEU_READ_ONLY,
+                "this context was made with MILIEU_WITHOUT_ASSIGNMENT",
+            );
+        }
+        if self.erased.is_read_only(index) {
+            return refused(
+                MILIEU_READ_ONLY,
+                "the specification says `readonly`; remove that if the program is meant to change it",
+            );
+        }
+        match (self.erased.is_array(index), several) {
+            (true, false) => refused(
+                MILIEU_INVALID,
+                "is an array; assign all elements by milieu_context_set_elements",
+            ),
+            (false, true) => refused(MILIEU_INVALID, "is no array, and has no elements"),
+            _ => Ok(index),
+        }
+    }
+
+    fn set(&mut self, value: u32, text: &str) -> Result<(), Failure> {
+        let index = self.assignable(value, false)?;
+        self.erased.set(index, text).map_err(invalid)
+    }
+}
+
+fn invalid(error: Invalid) -> Failure {
+    Failure::new(MILIEU_INVALID, error)
+}
+
+/// Hands out a context.
+///
+/// # Safety
+///
+/// Both are null or valid for writing.
+unsafe fn hand_out(
+    erased: Erased,
+    policy: u32,
+    context: &mut *mut milieu_context,
+    environment: *mut *const c_void,
+) -> Result<(), Failure> {
+    let place = erased.environment();
+    let slot = handle::new(Context::new(erased, policy));
+    // SAFETY: nobody else has the handle yet.
+    unsafe { using(slot.cast_const())? }
+        .erased
+        .mark(slot.cast_const().cast());
+    *context = slot;
+    // SAFETY: as the caller vouches.
+    if let Some(environment) = unsafe { environment.as_mut() } {
+        *environment = place.cast();
+    }
+    Ok(())
+}
+
+/// A context for a thread.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_new(
+    coordinator: *const milieu_coordinator,
+    layout: *const milieu_layout,
+    options: *const milieu_context_options,
+    context: *mut *mut milieu_context,
+    environment: *mut *const c_void,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let Coordinator(milieu) = handle::shared(coordinator)?;
+            let layout = layout::read(layout)?;
+            let context = out(context, "context")?;
+            let mut policy = 0;
+            let mut given = ContextOptions::new();
+            if let Some(options) = options.as_ref() {
+                check_abi(options.abi, "options")?;
+                given = given.role(options.role.read("role")?);
+                policy = options.policy;
+            }
+            let allowed = Allowed {
+                layers: policy & MILIEU_WITHOUT_LAYERS == 0,
+                shared: policy & MILIEU_WITHOUT_SHARING == 0,
+            };
+            let erased = milieu.erased(layout, given, allowed)?;
+            hand_out(erased, policy, context, environment)
+        }
+    })
+}
+
+/// A further context.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_fork(
+    context: *const milieu_context,
+    role: milieu_text,
+    fork: *mut *mut milieu_context,
+    environment: *mut *const c_void,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let role = role.read("role")?;
+            let fork = out(fork, "fork")?;
+            let from = using(context)?;
+            let role = (!role.is_empty()).then_some(role);
+            hand_out(from.erased.fork(role), from.policy, fork, environment)
+        }
+    })
+}
+
+/// Gives a context back.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_free(context: *mut milieu_context) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        drop(unsafe { handle::take(context)? });
+        Ok(())
+    })
+}
+
+/// Enters a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_enter(
+    context: *mut milieu_context,
+    layer: milieu_layer,
+    frame: *mut milieu_frame,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let layer = context.layer(&layer)?;
+            let frame = out(frame, "frame")?;
+            *frame = context.enter(layer);
+        }
+        Ok(())
+    })
+}
+
+/// Enters several layers together.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_enter_all(
+    context: *mut milieu_context,
+    layers: *const milieu_layer,
+    count: usize,
+    frame: *mut milieu_frame,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let layers = read_slice(layers, count, "layers")?;
+            let frame = out(frame, "frame")?;
+            let layers = layers.iter().map(|layer| context.layer(layer));
+            let layers: Vec<Fixed<'_>> = layers.collect::<Result<_, _>>()?;
+            let layers: Vec<&dyn Switch> = layers.iter().map(|it| it as &dyn Switch).collect();
+            *frame = context.enter(&layers[..]);
+        }
+        Ok(())
+    })
+}
+
+/// Enters a contextual value as a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_enter_value(
+    context: *mut milieu_context,
+    value: u32,
+    frame: *mut milieu_frame,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let following = context.erased.following(context.value(value)?);
+            let frame = out(frame, "frame")?;
+            *frame = context.enter(following);
+        }
+        Ok(())
+    })
+}
+
+/// Leaves a frame.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_leave(
+    context: *mut milieu_context,
+    frame: milieu_frame,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let mut context = unsafe { using(context.cast_const())? };
+        match context.frames.last() {
+            Some(last) if last.number == frame => {
+                let depth = last.depth;
+                context.frames.pop();
+                context.erased.leave(depth);
+                Ok(())
+            }
+            _ => Err(wrong_frame(&context.frames, frame)),
+        }
+    })
+}
+
+#[cold]
+fn wrong_frame(frames: &[Frame], frame: milieu_frame) -> Failure {
+    let above = frames.iter().rev().take_while(|it| it.number != frame);
+    let above = above.count();
+    let message = if above < frames.len() {
+        format!("{above} frames that were entered later are not left yet; leave those first")
+    } else {
+        "this context has no such frame: it was left, or belongs to another context".to_owned()
+    };
+    Failure::new(MILIEU_WRONG_FRAME, message)
+}
+
+/// Activates a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_activate(
+    context: *mut milieu_context,
+    layer: milieu_layer,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let layer = context.layer(&layer)?;
+            context.erased.activate(&layer).map_err(cycle)
+        }
+    })
+}
+
+/// Activates a contextual value as a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_activate_value(
+    context: *mut milieu_context,
+    value: u32,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let mut context = unsafe { using(context.cast_const())? };
+        let following = context.erased.following(context.value(value)?);
+        context.erased.activate(&following).map_err(cycle)
+    })
+}
+
+/// Activates a layer that each context evaluates.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_activate_each(
+    context: *mut milieu_context,
+    id: milieu_text,
+    depends_on: *const milieu_text,
+    count: usize,
+    evaluate: milieu_evaluate,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let id = id.read("id")?;
+            let evaluate = evaluate.ok_or_else(|| null("evaluate"))?;
+            let names = read_slice(depends_on, count, "depends_on")?;
+            let names = names.iter().map(|name| name.read("depends_on"));
+            let names = names.map(|name| name.map(str::to_owned));
+            let layer = id.to_owned();
+            let each = each_named(id, names.collect::<Result<_, _>>()?, move |scope| {
+                ask(evaluate, &user, &layer, scope)
+            });
+            context.erased.activate(&each).map_err(cycle)
+        }
+    })
+}
+
+/// Deactivates a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_deactivate(
+    context: *mut milieu_context,
+    id: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, id) = unsafe { (using(context.cast_const())?, id.read("id")?) };
+        context.erased.deactivate(id).map_err(cycle)
+    })
+}
+
+/// Synchronizes.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_sync(context: *mut milieu_context) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe { using(context.cast_const())? }.erased.sync();
+        Ok(())
+    })
+}
+
+/// Whether there is news.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_has_news(
+    context: *const milieu_context,
+    news: *mut bool,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (context, news) = unsafe { (using(context)?, out(news, "news")?) };
+        *news = context.erased.has_news();
+        Ok(())
+    })
+}
+
+/// Sleeps until there is news.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_wait(
+    context: *const milieu_context,
+    timeout_ns: i64,
+    news: *mut bool,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (context, news) = unsafe { (using(context)?, news.as_mut()) };
+        let timeout = u64::try_from(timeout_ns).map(Duration::from_nanos);
+        let deadline = timeout.ok().map(|timeout| Instant::now() + timeout);
+        let there = context.erased.wait(deadline);
+        if let Some(news) = news {
+            *news = there;
+        }
+        Ok(())
+    })
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($input:ident: $type:ty) $text:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// As `milieu.h` says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            context: *mut milieu_context,
+            value: u32,
+            $input: $type,
+        ) -> milieu_result {
+            call(|| {
+                // SAFETY: as the caller vouches.
+                let mut context = unsafe { using(context.cast_const())? };
+                context.set(value, $text)
+            })
+        }
+    )*};
+}
+setters! {
+    /// Assigns a boolean.
+    milieu_context_set_bool(boolean: bool) if boolean { "true" } else { "false" };
+    /// Assigns a signed integer.
+    milieu_context_set_signed(number: i64) &number.to_string();
+    /// Assigns an unsigned integer.
+    milieu_context_set_unsigned(number: u64) &number.to_string();
+    /// Assigns a float of 32 bits.
+    milieu_context_set_float(number: f32) &number.to_string();
+    /// Assigns a float of 64 bits.
+    milieu_context_set_double(number: f64) &number.to_string();
+}
+
+/// Assigns a text.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_set_text(
+    context: *mut milieu_context,
+    value: u32,
+    text: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, text) = unsafe { (using(context.cast_const())?, text.read("text")?) };
+        context.set(value, text)
+    })
+}
+
+/// Assigns a variant.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_set_variant(
+    context: *mut milieu_context,
+    value: u32,
+    variant: u32,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let mut context = unsafe { using(context.cast_const())? };
+        let index = context.value(value)?;
+        let text = context.erased.variants(index).get(variant as usize);
+        let text = text.cloned().ok_or_else(|| {
+            let pattern = context.erased.layout().values()[index].pattern;
+            let message = format!("{pattern}: there is no variant {variant}");
+            Failure::new(MILIEU_INVALID, message)
+        })?;
+        context.set(value, &text)
+    })
+}
+
+/// Assigns all elements of an array.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_set_elements(
+    context: *mut milieu_context,
+    value: u32,
+    elements: *const milieu_text,
+    count: usize,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let elements = read_slice(elements, count, "elements")?;
+            let elements = elements.iter().map(|text| text.read("elements"));
+            let elements: Vec<&str> = elements.collect::<Result<_, _>>()?;
+            let index = context.assignable(value, true)?;
+            let elements = elements.into_iter();
+            context.erased.set_all(index, elements).map_err(invalid)
+        }
+    })
+}
+
+/// Removes the user's value.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_unset(
+    context: *mut milieu_context,
+    value: u32,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let mut context = unsafe { using(context.cast_const())? };
+        let index = context.value(value)?;
+        context.assignable(value, context.erased.is_array(index))?;
+        context.erased.unset(index);
+        Ok(())
+    })
+}
+
+/// Removes what belongs to a value of a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_forget(
+    context: *mut milieu_context,
+    layer: milieu_layer,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let mut context = unsafe { using(context.cast_const())? };
+        if context.policy & MILIEU_WITHOUT_ASSIGNMENT != 0 {
+            return Err(Failure::new(
+                MILIEU_READ_ONLY,
+                "this context was made with MILIEU_WITHOUT_ASSIGNMENT",
+            ));
+        }
+        // SAFETY: as the caller vouches.
+        let layer = unsafe { context.layer(&layer)? };
+        context.erased.forget(layer.id, layer.value);
+        Ok(())
+    })
+}
+
+/// The name of a value.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_name(
+    context: *mut milieu_context,
+    value: u32,
+    name: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, name) = unsafe { (using(context.cast_const())?, out(name, "name")?) };
+        let found = context.erased.name(context.value(value)?);
+        context.lent.text = found;
+        *name = milieu_text::of(&context.lent.text);
+        Ok(())
+    })
+}
+
+/// Who gave a value its content.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_origin(
+    context: *mut milieu_context,
+    value: u32,
+    origin: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, origin) =
+            unsafe { (using(context.cast_const())?, out(origin, "origin")?) };
+        let found = context.erased.origin(context.value(value)?);
+        let found = found.map_or_else(String::new, ToString::to_string);
+        context.lent.text = found;
+        *origin = milieu_text::of(&context.lent.text);
+        Ok(())
+    })
+}
+
+/// The value of an active layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_layer(
+    context: *mut milieu_context,
+    id: milieu_text,
+    value: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, id, value) = unsafe {
+            (
+                using(context.cast_const())?,
+                id.read("id")?,
+                out(value, "value")?,
+            )
+        };
+        let found = context.erased.layer(id).unwrap_or_default().to_owned();
+        context.lent.text = found;
+        *value = milieu_text::of(&context.lent.text);
+        Ok(())
+    })
+}
+
+/// Every active layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_layers(
+    context: *mut milieu_context,
+    layers: *mut *const milieu_layer,
+    count: *mut usize,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, layers, count) = unsafe {
+            (
+                using(context.cast_const())?,
+                out(layers, "layers")?,
+                out(count, "count")?,
+            )
+        };
+        let active = context.erased.layers();
+        let lent = &mut context.lent;
+        lent.active = active;
+        let layer = |(id, value): &(Arc<str>, String)| milieu_layer {
+            id: milieu_text::of(id),
+            value: milieu_text::of(value),
+            inherited: false,
+        };
+        lent.layers = lent.active.iter().map(layer).collect();
+        *layers = lent.layers.as_ptr();
+        *count = lent.layers.len();
+        Ok(())
+    })
+}
+
+/// The number of a context.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_identity(
+    context: *const milieu_context,
+    identity: *mut u64,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (context, identity) = unsafe { (using(context)?, out(identity, "identity")?) };
+        *identity = context.erased.identity();
+        Ok(())
+    })
+}
+
+/// Takes the layers entered in a context.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_captured_new(
+    context: *const milieu_context,
+    captured: *mut *mut milieu_captured,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (context, captured) = unsafe { (using(context)?, out(captured, "captured")?) };
+        *captured = handle::new(context.erased.capture());
+        Ok(())
+    })
+}
+
+/// Gives captured layers back.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_captured_free(captured: *mut milieu_captured) {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        drop(unsafe { handle::take(captured)? });
+        Ok(())
+    });
+}
+
+/// Enters captured layers.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_enter_captured(
+    context: *mut milieu_context,
+    captured: *const milieu_captured,
+    frame: *mut milieu_frame,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, captured, frame) = unsafe {
+            (
+                using(context.cast_const())?,
+                handle::shared(captured)?,
+                out(frame, "frame")?,
+            )
+        };
+        *frame = context.enter(captured);
+        Ok(())
+    })
+}

@@ -1,0 +1,37 @@
+//! The C ABI: what `include/milieu.h` declares and documents.
+//!
+//! ```text
+//!   C, C++ ──▶ extern "C" functions ──▶ call() ──▶ handle ──▶ Milieu, Erased
+//!              coordinator, context,     catches    checks
+//!              actions, hold             panics     pointers
+//! ```
+//!
+//! The header is the documentation of every function; what stands here is how
+//! they do it. Properties that everything here keeps:
+//!
+//! - No panic leaves a function, and no function is called again by what it
+//!   calls without the handle saying so.
+//! - Whatever is handed in is checked before anything changes: null, handles of
+//!   another type or freed ones, contexts in use, texts that are not UTF-8.
+//! - No handle's memory is ever unmapped, so that a freed one can be told.
+//! - What comes from the other side is read here and nowhere deeper: beyond this
+//!   crate there are only Rust's types.
+
+mod abi;
+mod actions;
+mod call;
+mod context;
+mod coordinator;
+mod handle;
+mod hold;
+mod layout;
+mod scope;
+mod text;
+
+pub use abi::*;
+pub use actions::*;
+pub use call::{milieu_message, milieu_result_name, milieu_version};
+pub use context::*;
+pub use coordinator::*;
+pub use hold::*;
+pub use scope::*;

@@ -1,0 +1,128 @@
+//! Texts of the other side.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{CStr, c_char},
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{
+    abi::{MILIEU_NOT_UTF8, milieu_text},
+    call::{Failure, null},
+};
+
+impl milieu_text {
+    /// No text.
+    pub(crate) const EMPTY: milieu_text = milieu_text {
+        bytes: std::ptr::null(),
+        length: 0,
+    };
+
+    /// A text that the library owns.
+    pub(crate) fn of(text: &str) -> Self {
+        milieu_text {
+            bytes: text.as_ptr().cast(),
+            length: text.len(),
+        }
+    }
+
+    /// Reads a text; `what` is what the caller calls it.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are readable, and stay as they are, for as long as the caller says.
+    #[inline]
+    pub(crate) unsafe fn read<'a>(self, what: &str) -> Result<&'a str, Failure> {
+        if self.length == 0 {
+            return Ok("");
+        }
+        if self.bytes.is_null() {
+            return Err(null(what));
+        }
+        // SAFETY: as the caller vouches.
+        let bytes = unsafe { std::slice::from_raw_parts(self.bytes.cast::<u8>(), self.length) };
+        std::str::from_utf8(bytes).map_err(|error| not_utf8(what, error))
+    }
+}
+
+/// Reads a string that ends in a zero byte.
+///
+/// # Safety
+///
+/// It is null, or readable up to a zero byte for as long as the caller says.
+pub unsafe fn read_string<'a>(string: *const c_char, what: &str) -> Result<&'a str, Failure> {
+    if string.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: as the caller vouches.
+    let string = unsafe { CStr::from_ptr(string) };
+    string.to_str().map_err(|error| not_utf8(what, error))
+}
+
+#[cold]
+fn not_utf8(what: &str, error: std::str::Utf8Error) -> Failure {
+    Failure::new(
+        MILIEU_NOT_UTF8,
+        format_args!("`{what}` is not UTF-8: {error}; convert it first"),
+    )
+}
+
+/// Reads what an array of the other side holds.
+///
+/// # Safety
+///
+/// The elements are readable, and stay as they are, for as long as the caller says.
+pub unsafe fn read_slice<'a, T>(
+    elements: *const T,
+    count: usize,
+    what: &str,
+) -> Result<&'a [T], Failure> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if elements.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: as the caller vouches.
+    Ok(unsafe { std::slice::from_raw_parts(elements, count) })
+}
+
+/// The identifiers of layers that the program has used, each once.
+static IDENTIFIERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// An identifier that stays where it is. Coordinators keep the identifiers of
+/// layers for as long as they live as well.
+#[cold]
+pub fn interned(id: &str) -> &'static str {
+    let mut known = IDENTIFIERS.lock().unwrap_or_else(PoisonError::into_inner);
+    match known.get(id) {
+        Some(id) => id,
+        None => {
+            let id: &'static str = Box::leak(id.into());
+            known.insert(id);
+            id
+        }
+    }
+}
+
+/// The identifiers that a context has used last, by where the program has them.
+#[derive(Default)]
+pub struct Identifiers {
+    known: [(usize, &'static str); PLACES],
+}
+
+const PLACES: usize = 8;
+
+impl Identifiers {
+    /// The identifier that stays where it is. Whoever names a layer often does
+    /// so from one place, so that a look there and a comparison are enough.
+    #[inline]
+    pub fn get(&mut self, id: &str) -> &'static str {
+        let address = id.as_ptr().addr();
+        let place = &mut self.known[(address ^ (address >> 4)) % PLACES];
+        if place.0 != address || place.1 != id {
+            *place = (address, interned(id));
+        }
+        place.1
+    }
+}

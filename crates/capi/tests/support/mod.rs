@@ -1,0 +1,234 @@
+//! Compiles programs in C and C++ against the static library and runs them.
+//!
+//! What is not installed is left out, and said on standard error.
+
+#![allow(dead_code)] // Each test uses its own part.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::Once,
+};
+
+use milieu_diagnostics::{Source, render};
+use milieu_spec::{Settings, backend, generate};
+
+/// A language, with its compilers by preference and what its standard is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    C,
+    Cpp,
+}
+
+impl Language {
+    fn compilers(self) -> &'static [&'static str] {
+        match self {
+            Language::C => &["gcc", "clang"],
+            Language::Cpp => &["g++", "clang++"],
+        }
+    }
+
+    fn standard(self) -> &'static str {
+        match self {
+            Language::C => "-std=c11",
+            Language::Cpp => "-std=c++17",
+        }
+    }
+}
+
+/// The folder of this package.
+pub fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder for what a test makes.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder for what the test makes");
+    folder
+}
+
+/// The static library, which Cargo builds beside this test whenever it builds
+/// the library that the test itself is linked with. Its name has a number that
+/// only Cargo knows; there may be older ones, of other features for instance.
+pub fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows where it is");
+    let beside = test.parent().expect("it is in a folder");
+    let files = fs::read_dir(beside).expect("the folder can be listed");
+    let archives = files.filter_map(|file| {
+        let file = file.ok()?;
+        let name = file.file_name().into_string().ok()?;
+        let is_archive = name.starts_with("libmilieu_capi-") && name.ends_with(".a");
+        let built = file.metadata().ok()?.modified().ok()?;
+        is_archive.then(|| (built, file.path()))
+    });
+    let (_, newest) = archives.max().expect("the static library is there");
+    newest
+}
+
+/// Whether a program can be started.
+pub fn has(program: &str) -> bool {
+    let started = Command::new(program).arg("--version").output();
+    started.is_ok_and(|output| output.status.success())
+}
+
+/// The compilers of a language that are here.
+pub fn compilers(language: Language) -> Vec<&'static str> {
+    let (here, missing): (Vec<&str>, Vec<&str>) =
+        language.compilers().iter().partition(|name| has(name));
+    static SAID: [Once; 2] = [Once::new(), Once::new()];
+    SAID[language as usize].call_once(|| {
+        for name in missing {
+            skipped(&format!("{name} is not installed"));
+        }
+    });
+    here
+}
+
+/// Says what is not tested, and why.
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+/// Writes what the specification generates into a folder.
+pub fn generate_into(folder: &Path, specification: &str, backend: &str) {
+    let path = package().join("tests/programs").join(specification);
+    let text = fs::read_to_string(&path).expect("the specification can be read");
+    let source = Source {
+        name: specification.into(),
+        text,
+    };
+    let program = Path::new(specification).file_stem().expect("a name");
+    let settings = Settings::new(program.to_string_lossy());
+    let backend = backend::by_name(backend).expect("the back end is there");
+    let output = generate(&source, backend, &settings);
+    let said = render(&source, &output.diagnostics, false);
+    assert!(!output.files.is_empty(), "{said}");
+    for file in output.files {
+        fs::write(folder.join(&file.name), &file.text).expect("the header can be written");
+    }
+}
+
+/// A program to compile.
+pub struct Program<'a> {
+    pub language: Language,
+    pub compiler: &'a str,
+    pub source: PathBuf,
+    /// Where generated headers are and output goes.
+    pub folder: &'a Path,
+    pub flags: &'a [&'a str],
+}
+
+impl Program<'_> {
+    /// What the compiler says, and the program if it has made one.
+    pub fn compile(&self) -> (PathBuf, Output) {
+        let stem = self.source.file_stem().expect("a name").to_string_lossy();
+        let kind = self.flags.join("").replace(['/', ','], "_");
+        let program = self.folder.join(format!("{stem}-{}{kind}", self.compiler));
+        let output = Command::new(self.compiler)
+            .args([
+                self.language.standard(),
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-g",
+            ])
+            .args(["-pthread", "-I"])
+            .arg(package().join("include"))
+            .arg("-I")
+            .arg(self.folder)
+            .arg("-I")
+            .arg(package().join("tests/programs"))
+            .args(self.flags)
+            .arg(&self.source)
+            .arg("-o")
+            .arg(&program)
+            .arg(library())
+            .args(["-ldl", "-lm"])
+            .output()
+            .expect("the compiler was found before");
+        (program, output)
+    }
+
+    /// The program.
+    pub fn compiled(&self) -> PathBuf {
+        let (program, output) = self.compile();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{} does not compile {}:\n{said}",
+            self.compiler,
+            self.source.display()
+        );
+        program
+    }
+}
+
+/// Runs a program, which has to end well.
+pub fn run(program: &Path, arguments: &[OsString]) -> String {
+    finish(Command::new(program).args(arguments), program)
+}
+
+/// Runs a program under valgrind, if that is here.
+pub fn run_in_valgrind(program: &Path, arguments: &[OsString]) {
+    if !has("valgrind") {
+        return skipped("valgrind is not installed");
+    }
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
+    // What Rust keeps by a pointer into its middle only looks lost.
+    valgrind.arg("--errors-for-leak-kinds=definite,indirect");
+    valgrind.arg("--show-leak-kinds=definite,indirect");
+    finish(valgrind.arg(program).args(arguments), program);
+}
+
+fn finish(command: &mut Command, program: &Path) -> String {
+    // A leak is an error too; nobody is to symbolize at length.
+    let output = command
+        .env("ASAN_OPTIONS", "detect_leaks=1")
+        .env("UBSAN_OPTIONS", "halt_on_error=1")
+        .output()
+        .expect("the program starts");
+    let (out, said) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{} ends with {}:\n{out}{said}",
+        program.display(),
+        output.status
+    );
+    out.into_owned()
+}
+
+/// Compiles a program with every compiler that is here, plainly and with the
+/// sanitizers for addresses and undefined behaviour, and runs each, the plain
+/// one of the first compiler in valgrind as well.
+pub fn passes(
+    language: Language,
+    source: &str,
+    folder: &Path,
+    arguments: impl Fn() -> Vec<OsString>,
+) {
+    for (place, compiler) in compilers(language).into_iter().enumerate() {
+        let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+        for flags in [&["-O1"][..], &sanitized] {
+            let program = Program {
+                language,
+                compiler,
+                source: package().join("tests/programs").join(source),
+                folder,
+                flags,
+            };
+            let compiled = program.compiled();
+            run(&compiled, &arguments());
+            if place == 0 && flags.len() == 1 {
+                run_in_valgrind(&compiled, &arguments());
+            }
+        }
+    }
+}
