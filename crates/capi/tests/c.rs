@@ -7,7 +7,7 @@ use support::{Language, generate_into, passes, scratch};
 #[test]
 fn contexts_work_from_c() {
     let folder = scratch("c-context");
-    generate_into(&folder, "station.ini", "c");
+    generate_into(&folder, "tests/programs/station.ini", "c");
     passes(Language::C, "context.c", &folder, || {
         let files = folder.join("files");
         let _ = std::fs::remove_dir_all(&files);
@@ -19,6 +19,6 @@ fn contexts_work_from_c() {
 #[test]
 fn what_c_gets_wrong_is_told() {
     let folder = scratch("c-misuse");
-    generate_into(&folder, "station.ini", "c");
+    generate_into(&folder, "tests/programs/station.ini", "c");
     passes(Language::C, "misuse.c", &folder, Vec::new);
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use milieu_diagnostics::{Diagnostic, Source};
 use milieu_spec::backend::{
-    Backend, Settings, c::C, ini::Ini, man::Man, markdown::Markdown, rust::Rust,
+    Backend, Settings, c::C, cpp::Cpp, ini::Ini, man::Man, markdown::Markdown, rust::Rust,
 };
 
 use crate::files::{self, Audience};
@@ -88,6 +88,8 @@ struct Generate {
 enum Language {
     /// Structs, enums, markers and layers
     Rust,
+    /// A header for C++17: classes of the values, and layers
+    Cpp,
     /// A header for C11: a struct, the numbers of its values, setters and layers
     C,
     /// A reference of all keys
@@ -102,6 +104,7 @@ impl Language {
     fn backend(self) -> &'static dyn Backend {
         match self {
             Language::Rust => &Rust,
+            Language::Cpp => &Cpp,
             Language::C => &C,
             Language::Markdown => &Markdown,
             Language::Man => &Man,

@@ -16,25 +16,29 @@ use milieu_spec::{Settings, backend, generate};
 /// A specification, the back ends to run, and the branch to generate.
 const GOLDENS: &[(&str, &[&str], Option<&str>)] = &[
     ("nested", &["rust"], None),
-    ("types", &["rust", "c"], None),
-    ("enumeration", &["rust", "c"], None),
-    ("keywords", &["rust", "c"], None),
-    ("readonly", &["rust", "c"], None),
-    ("layers", &["rust", "c", "markdown"], None),
+    ("types", &["rust", "c", "cpp"], None),
+    ("enumeration", &["rust", "c", "cpp"], None),
+    ("keywords", &["rust", "c", "cpp"], None),
+    ("readonly", &["rust", "c", "cpp"], None),
+    ("layers", &["rust", "c", "cpp", "markdown"], None),
     ("options", &["rust", "markdown", "man"], None),
-    ("root", &["rust", "c", "ini"], Some("/sw/pi")),
+    ("root", &["rust", "c", "cpp", "ini"], Some("/sw/pi")),
     ("documentation", &["rust", "markdown", "man"], None),
-    ("hostile", &["rust", "c", "markdown", "man"], None),
+    ("hostile", &["rust", "c", "cpp", "markdown", "man"], None),
     ("secrets", &["rust", "markdown", "man"], None),
     ("migration", &["rust", "markdown", "man"], None),
-    ("array", &["rust", "c", "markdown", "man", "ini"], None),
+    (
+        "array",
+        &["rust", "c", "cpp", "markdown", "man", "ini"],
+        None,
+    ),
     ("array_inside", &["rust", "markdown"], None),
-    ("collision", &["rust", "c"], None),
+    ("collision", &["rust", "c", "cpp"], None),
     ("spelling", &["rust", "markdown"], None),
     ("variants", &["rust"], None),
     ("command_line", &["man"], None),
     ("no_such_root", &["rust"], Some("/sw/po")),
-    ("paper", &["rust", "c"], None),
+    ("paper", &["rust", "c", "cpp"], None),
 ];
 
 fn folder() -> PathBuf {
@@ -64,6 +68,7 @@ fn goldens() -> Vec<Golden> {
             let extension = match backend.name() {
                 "rust" => "rs",
                 "c" => "h",
+                "cpp" => "hpp",
                 "markdown" => "md",
                 "man" => "man",
                 other => other,

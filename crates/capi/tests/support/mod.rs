@@ -93,15 +93,15 @@ pub fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Writes what the specification generates into a folder.
+/// Writes what a specification, by its path in this package, generates into a folder.
 pub fn generate_into(folder: &Path, specification: &str, backend: &str) {
-    let path = package().join("tests/programs").join(specification);
+    let path = package().join(specification);
     let text = fs::read_to_string(&path).expect("the specification can be read");
     let source = Source {
         name: specification.into(),
         text,
     };
-    let program = Path::new(specification).file_stem().expect("a name");
+    let program = path.file_stem().expect("a name");
     let settings = Settings::new(program.to_string_lossy());
     let backend = backend::by_name(backend).expect("the back end is there");
     let output = generate(&source, backend, &settings);

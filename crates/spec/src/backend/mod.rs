@@ -6,6 +6,7 @@
 //! specification, instead of the target's compiler at a place in its output.
 
 pub mod c;
+pub mod cpp;
 pub mod ini;
 pub mod man;
 pub mod markdown;
@@ -33,9 +34,10 @@ pub trait Backend {
 
 /// All back ends, in the order in which help lists them.
 #[must_use]
-pub fn all() -> [&'static dyn Backend; 5] {
+pub fn all() -> [&'static dyn Backend; 6] {
     [
         &rust::Rust,
+        &cpp::Cpp,
         &c::C,
         &markdown::Markdown,
         &man::Man,

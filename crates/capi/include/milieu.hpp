@@ -1,0 +1,762 @@
+/*
+ * Milieu: concurrent software that adapts to its surroundings. The C++ interface.
+ *
+ * Header only, C++17, over milieu.h. `milieu spec generate --lang cpp` makes classes of a
+ * specification; a thread has a ThreadContext over them.
+ *
+ *   milieu::Coordinator coordinator("station");
+ *   milieu::ThreadContext<station::Environment> tc(coordinator);
+ *   tc.with<Session>("anna")([&] {
+ *       std::cout << tc->sw.language << '\n';
+ *       tc->sw.language = "de";
+ *   });
+ *   tc.activate<Tamper>();
+ *
+ * - A contextual value converts to its type by itself; reading it is one load.
+ * - What fails throws milieu::Error. Leaving a block, by whatever way, leaves its layers.
+ * - An exception of an action or of a thread-based layer goes on where the layer was switched,
+ *   once everything else is done.
+ * - What a text or an array refers to, a std::string_view or an iterator, is valid until layers
+ *   are entered or left, (de)activated or synchronized in that context, or something is assigned
+ *   in it. C++ cannot see to that; take a std::string where a text has to outlive a switch.
+ * - A value is bound to the context whose environment it is in, and that to its coordinator.
+ *   Values cannot be made, copied or moved; pass them by reference.
+ */
+#ifndef MILIEU_HPP
+#define MILIEU_HPP
+
+#include <milieu.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace milieu {
+
+/** What went wrong. `what()` names the place and the way out. */
+class Error : public std::runtime_error {
+public:
+    Error(milieu_result result, const char *what) : std::runtime_error(what), result_(result) {}
+    /** The result of the C interface. */
+    milieu_result result() const noexcept { return result_; }
+
+private:
+    milieu_result result_;
+};
+
+namespace detail {
+
+inline milieu_text text(std::string_view view) noexcept { return {view.data(), view.size()}; }
+
+inline std::string_view view(milieu_text text) noexcept {
+    return text.length == 0 ? std::string_view() : std::string_view(text.bytes, text.length);
+}
+
+/** The exception of a callback in this thread, on its way past C. */
+inline std::exception_ptr &pending() noexcept {
+    thread_local std::exception_ptr exception;
+    return exception;
+}
+
+/** Runs a callback's body; the first exception waits until C has returned. */
+template <class Body>
+milieu_result guarded(Body &&body) noexcept {
+    try {
+        body();
+        return MILIEU_OK;
+    } catch (...) {
+        if (!pending()) pending() = std::current_exception();
+        return MILIEU_CALLBACK;
+    }
+}
+
+[[noreturn]] inline void fail(milieu_result result) {
+    if (result == MILIEU_CALLBACK && pending()) {
+        std::rethrow_exception(std::exchange(pending(), nullptr));
+    }
+    throw Error(result, milieu_message());
+}
+
+inline void check(milieu_result result) {
+    if (result != MILIEU_OK) fail(result);
+}
+
+template <class T>
+void destroy(void *user) {
+    delete static_cast<T *>(user);
+}
+
+template <class...>
+inline constexpr bool never = false;
+
+} // namespace detail
+
+/* ---------------------------------------------------------------- layers */
+
+/**
+ * A layer, by hand: any class with `id()`, which names the placeholder, and `operator()`, which
+ * says its value; an empty one is inactive. Deriving from this class is not needed.
+ *
+ *   struct Security {
+ *       static constexpr std::string_view id() { return "security"; }
+ *       std::string operator()() const { return level; }
+ *       std::string level;
+ *   };
+ *
+ * With a static `id()` a layer is found by its address. `static constexpr bool inherited = true`
+ * lets forks of a context keep it.
+ */
+struct Layer {};
+
+/**
+ * A layer that each context evaluates for itself. Its `operator()`, which may take a Scope, is
+ * called in any thread, and has to be a function of the scope and of the thread that the context
+ * stays in. `depends_on()`, if there is one, names the values (with placeholders) that it reads.
+ */
+struct ThreadLayer {};
+
+/** What a thread-based layer may know of the context that evaluates it. */
+class Scope {
+public:
+    explicit Scope(const milieu_scope *scope) noexcept : scope_(scope) {}
+    /** The number of the context, see Context::identity. */
+    std::uint64_t identity() const noexcept { return milieu_scope_identity(scope_); }
+    /** The role of the context. */
+    std::string_view role() const noexcept { return detail::view(milieu_scope_role(scope_)); }
+    /** The text of a value that the layer depends on, by its name with placeholders. */
+    std::string_view get(std::string_view pattern) const noexcept {
+        return detail::view(milieu_scope_get(scope_, detail::text(pattern)));
+    }
+
+private:
+    const milieu_scope *scope_;
+};
+
+namespace detail {
+
+template <class L, class = void>
+struct has_static_id : std::false_type {};
+template <class L>
+struct has_static_id<L, std::void_t<decltype(L::id())>> : std::true_type {};
+
+template <class L, class = void>
+struct is_inherited : std::false_type {};
+template <class L>
+struct is_inherited<L, std::void_t<decltype(L::inherited)>>
+    : std::bool_constant<static_cast<bool>(L::inherited)> {};
+
+template <class L, class = void>
+struct has_dependencies : std::false_type {};
+template <class L>
+struct has_dependencies<L, std::void_t<decltype(std::declval<const L &>().depends_on())>>
+    : std::true_type {};
+
+/** A layer of what its constructor takes, or of its members. */
+template <class L, class... Args>
+L make(Args &&...args) {
+    if constexpr (std::is_constructible_v<L, Args...>) {
+        return L(std::forward<Args>(args)...);
+    } else {
+        return L{std::forward<Args>(args)...};
+    }
+}
+
+/** A layer's id and value, kept for a call. */
+template <class L>
+struct Held {
+    explicit Held(const L &layer) : id(layer.id()), value(layer()) {}
+    milieu_layer layer() const noexcept {
+        return {text(std::string_view(id)), text(std::string_view(value)),
+            is_inherited<L>::value};
+    }
+    decltype(std::declval<const L &>().id()) id;
+    decltype(std::declval<const L &>()()) value;
+};
+
+/** The id of a layer that is not there, made of the arguments where it is not static. */
+template <class L, class... Args>
+auto id_of(Args &&...args) {
+    if constexpr (has_static_id<L>::value) {
+        return std::string_view(L::id());
+    } else {
+        return std::string(make<L>(std::forward<Args>(args)...).id());
+    }
+}
+
+/** What without<L>() enters. */
+template <class L>
+struct Absent {
+    auto id() const { return id_of<L>(); }
+    std::string_view operator()() const noexcept { return {}; }
+    static constexpr bool inherited = is_inherited<L>::value;
+};
+
+} // namespace detail
+
+/* ---------------------------------------------------------------- policies */
+
+/** The default: layers, synchronization between threads, and assignments. */
+struct Threads {
+    static constexpr bool layers = true;
+    static constexpr bool shared = true;
+    static constexpr bool assigns = true;
+};
+
+/** One thread alone: what others publish never appears. */
+struct SingleThread : Threads {
+    static constexpr bool shared = false;
+};
+
+/** No context: values are what they were at the start, switches do nothing. */
+struct NoContext : Threads {
+    static constexpr bool layers = false;
+    static constexpr bool shared = false;
+};
+
+/** As `P`, but assignments do not compile. Own policies are such structs. */
+template <class P = Threads>
+struct ReadOnly : P {
+    static constexpr bool assigns = false;
+};
+
+/* ---------------------------------------------------------------- contexts */
+
+/** Layers that are entered until this goes. Those entered last go first. */
+class [[nodiscard]] Entered {
+public:
+    /** Nothing is entered. */
+    Entered() noexcept = default;
+    Entered(milieu_context *context, milieu_frame frame) noexcept
+        : context_(context), frame_(frame) {}
+    Entered(Entered &&other) noexcept
+        : context_(std::exchange(other.context_, nullptr)), frame_(other.frame_) {}
+    Entered &operator=(Entered &&other) = delete;
+    /**
+     * Leaves them. If others were entered later and are there still, the program ends. What a
+     * thread-based layer throws meanwhile is lost; leave() lets it go on.
+     */
+    ~Entered() noexcept {
+        if (!context_) return;
+        milieu_result result = milieu_context_leave(context_, frame_);
+        if (result == MILIEU_CALLBACK) {
+            detail::pending() = nullptr;
+            return;
+        }
+        detail::check(result);
+    }
+    /** Leaves them before this goes. */
+    void leave() {
+        if (context_) detail::check(milieu_context_leave(std::exchange(context_, nullptr), frame_));
+    }
+    /** Runs `body`, and then leaves them. */
+    template <class Body>
+    decltype(auto) around(Body &&body) && {
+        using Result = std::invoke_result_t<Body>;
+        if constexpr (std::is_void_v<Result>) {
+            std::forward<Body>(body)();
+            leave();
+        } else {
+            Result result = std::forward<Body>(body)();
+            leave();
+            return static_cast<Result>(std::forward<Result>(result));
+        }
+    }
+
+private:
+    milieu_context *context_ = nullptr;
+    milieu_frame frame_ = 0;
+};
+
+/** A contextual value as a layer: what follow() makes. */
+struct Following {
+    std::uint32_t index;
+};
+
+/** For with() and activate(): a layer that follows a contextual value. */
+template <class V>
+constexpr Following follow(const V &) noexcept {
+    return {V::index};
+}
+
+/** Layers that will be entered together: each value is updated once, and of two with one id the last wins. */
+template <class Policy, class... Layers>
+class [[nodiscard]] Entering {
+public:
+    Entering(milieu_context *context, std::tuple<Layers...> layers)
+        : context_(context), layers_(std::move(layers)) {}
+
+    /** And this layer. */
+    template <class L, class... Args>
+    auto with(Args &&...args) && {
+        return std::move(*this).and_also(detail::make<L>(std::forward<Args>(args)...));
+    }
+    /** And this layer inactive. */
+    template <class L>
+    auto without() && {
+        return std::move(*this).and_also(detail::Absent<L>{});
+    }
+    /** Enters them until the result goes. */
+    Entered enter() && {
+        if constexpr (Policy::layers) {
+            return std::apply(
+                [this](const Layers &...layers) {
+                    return entered(detail::Held<Layers>(layers)...);
+                },
+                layers_);
+        } else {
+            return Entered();
+        }
+    }
+    /** Runs `body` with them entered. */
+    template <class Body>
+    decltype(auto) operator()(Body &&body) && {
+        return std::move(*this).enter().around(std::forward<Body>(body));
+    }
+
+private:
+    template <class L>
+    Entering<Policy, Layers..., L> and_also(L layer) && {
+        return {context_,
+            std::tuple_cat(std::move(layers_), std::tuple<L>(std::move(layer)))};
+    }
+    Entered entered(const detail::Held<Layers> &...held) const {
+        milieu_frame frame;
+        if constexpr (sizeof...(Layers) == 1) {
+            detail::check(milieu_context_enter(context_, held.layer()..., &frame));
+        } else {
+            const milieu_layer all[] = {held.layer()...};
+            detail::check(milieu_context_enter_all(context_, all, sizeof...(Layers), &frame));
+        }
+        return Entered(context_, frame);
+    }
+
+    milieu_context *context_;
+    std::tuple<Layers...> layers_;
+};
+
+/** A contextual value that will be entered as a layer. */
+template <class Policy>
+class [[nodiscard]] EnteringValue {
+public:
+    EnteringValue(milieu_context *context, Following following) noexcept
+        : context_(context), following_(following) {}
+    /** Enters it until the result goes. */
+    Entered enter() && {
+        if constexpr (Policy::layers) {
+            milieu_frame frame;
+            detail::check(milieu_context_enter_value(context_, following_.index, &frame));
+            return Entered(context_, frame);
+        } else {
+            return Entered();
+        }
+    }
+    /** Runs `body` with it entered. */
+    template <class Body>
+    decltype(auto) operator()(Body &&body) && {
+        return std::move(*this).enter().around(std::forward<Body>(body));
+    }
+
+private:
+    milieu_context *context_;
+    Following following_;
+};
+
+/** The layers of a context that somebody else keeps, such as that of a value. */
+template <class Policy>
+class BasicContext {
+public:
+    explicit BasicContext(milieu_context *context) noexcept : context_(context) {}
+
+    /** Enters a layer, made of `args`, for a block: `tc.with<Session>("anna")([&] { … })`. Only this context is affected. */
+    template <class L, class... Args>
+    Entering<Policy, L> with(Args &&...args) const {
+        static_assert(!std::is_base_of_v<ThreadLayer, L>,
+            "a thread-based layer is activated, and not entered");
+        return {context_, std::tuple<L>(detail::make<L>(std::forward<Args>(args)...))};
+    }
+    /** Enters a contextual value as a layer: `tc.with(follow(language))([&] { … })`. */
+    EnteringValue<Policy> with(Following following) const noexcept { return {context_, following}; }
+    /** Has a layer inactive for a block. */
+    template <class L>
+    Entering<Policy, detail::Absent<L>> without() const {
+        return {context_, std::tuple<detail::Absent<L>>()};
+    }
+
+    /**
+     * Activates a layer for everybody: synchronizes, makes the layer of `args`, which so consider
+     * what others have switched, switches here, publishes, and runs the actions.
+     */
+    template <class L, class... Args>
+    void activate(Args &&...args) const {
+        if constexpr (Policy::layers) {
+            if constexpr (std::is_base_of_v<ThreadLayer, L>) {
+                each(std::unique_ptr<L>(new L(detail::make<L>(std::forward<Args>(args)...))));
+            } else {
+                sync();
+                const L layer = detail::make<L>(std::forward<Args>(args)...);
+                const detail::Held<L> held(layer);
+                detail::check(milieu_context_activate(context_, held.layer()));
+            }
+        }
+    }
+    /** Activates a contextual value as a layer: in each context its own value. */
+    void activate(Following following) const {
+        if constexpr (Policy::layers) {
+            detail::check(milieu_context_activate_value(context_, following.index));
+        }
+    }
+    /** Deactivates a layer for everybody. `args` are needed only where its `id()` is not static. */
+    template <class L, class... Args>
+    void deactivate(Args &&...args) const {
+        deactivate(detail::id_of<L>(std::forward<Args>(args)...));
+    }
+    /** Deactivates a layer by its id. */
+    void deactivate(std::string_view id) const {
+        if constexpr (Policy::layers) {
+            detail::check(milieu_context_deactivate(context_, detail::text(id)));
+        }
+    }
+
+    /** Takes in what others have activated, deactivated and assigned. */
+    void sync() const {
+        if constexpr (Policy::shared) detail::check(milieu_context_sync(context_));
+    }
+    /** As sync(), by the paper's name. */
+    void syncLayers() const { sync(); }
+    /** Whether sync() would find news. */
+    bool has_news() const {
+        bool news = false;
+        if constexpr (Policy::shared) detail::check(milieu_context_has_news(context_, &news));
+        return news;
+    }
+    /** Sleeps until there is news. A context that is alone has none, and returns at once. */
+    void wait() const {
+        if constexpr (Policy::shared) detail::check(milieu_context_wait(context_, -1, nullptr));
+    }
+    /** Sleeps until there is news, or for that long; says whether there is. */
+    bool wait_for(std::chrono::nanoseconds timeout) const {
+        bool news = false;
+        if constexpr (Policy::shared) {
+            detail::check(milieu_context_wait(
+                context_, timeout.count() < 0 ? 0 : timeout.count(), &news));
+        }
+        return news;
+    }
+
+    /** The value of a layer that is active here. */
+    std::optional<std::string> layer(std::string_view id) const {
+        milieu_text value;
+        detail::check(milieu_context_layer(context_, detail::text(id), &value));
+        if (value.length == 0) return std::nullopt;
+        return std::string(detail::view(value));
+    }
+    /** Every layer that is active here, with its value. */
+    std::vector<std::pair<std::string, std::string>> layers() const {
+        const milieu_layer *first;
+        std::size_t count;
+        detail::check(milieu_context_layers(context_, &first, &count));
+        std::vector<std::pair<std::string, std::string>> all;
+        for (const milieu_layer *it = first; it != first + count; ++it) {
+            all.emplace_back(detail::view(it->id), detail::view(it->value));
+        }
+        return all;
+    }
+    /** The number of this context, unique in its process. */
+    std::uint64_t identity() const {
+        std::uint64_t identity;
+        detail::check(milieu_context_identity(context_, &identity));
+        return identity;
+    }
+    /** The context of the C interface. */
+    milieu_context *c() const noexcept { return context_; }
+
+protected:
+    milieu_context *context_;
+
+private:
+    template <class L>
+    void each(std::unique_ptr<L> layer) const {
+        std::vector<milieu_text> texts;
+        if constexpr (detail::has_dependencies<L>::value) {
+            for (std::string_view name : layer->depends_on()) texts.push_back(detail::text(name));
+        }
+        auto evaluate = [](void *user, milieu_scope *scope) -> milieu_result {
+            return detail::guarded([&] {
+                const L &layer = *static_cast<const L *>(user);
+                auto answer = [&](std::string_view value) {
+                    detail::check(milieu_scope_answer(scope, detail::text(value)));
+                };
+                if constexpr (std::is_invocable_v<const L &, const Scope &>) {
+                    answer(layer(Scope(scope)));
+                } else {
+                    answer(layer());
+                }
+            });
+        };
+        const auto id = layer->id();
+        detail::check(milieu_context_activate_each(context_, detail::text(id), texts.data(),
+            texts.size(), evaluate, layer.release(), detail::destroy<L>));
+    }
+};
+
+/** The context of a value: what `value.context()` gives. */
+using Context = BasicContext<Threads>;
+
+/* ---------------------------------------------------------------- coordinators */
+
+/** What an action gets to see, and its handle to switch further layers. */
+class Activation {
+public:
+    explicit Activation(milieu_activation *activation) noexcept : activation_(activation) {}
+    /** The layer's id; valid while the action runs. */
+    std::string_view layer() const {
+        milieu_text id;
+        detail::check(milieu_activation_layer(activation_, &id));
+        return detail::view(id);
+    }
+    /** The value that the layer got; empty on deactivation. Valid while the action runs. */
+    std::string_view value() const {
+        milieu_text value;
+        detail::check(milieu_activation_value(activation_, &value));
+        return detail::view(value);
+    }
+    /** Activates a layer in the context that switches. */
+    template <class L, class... Args>
+    void activate(Args &&...args) const {
+        const L layer = detail::make<L>(std::forward<Args>(args)...);
+        const detail::Held<L> held(layer);
+        detail::check(milieu_activation_activate(activation_, held.layer()));
+    }
+    /** Deactivates a layer in the context that switches. */
+    template <class L, class... Args>
+    void deactivate(Args &&...args) const {
+        const auto id = detail::id_of<L>(std::forward<Args>(args)...);
+        detail::check(milieu_activation_deactivate(activation_, detail::text(id)));
+    }
+
+private:
+    milieu_activation *activation_;
+};
+
+namespace detail {
+
+template <class T, void (*Free)(T *)>
+struct Freeing {
+    void operator()(T *handle) const noexcept { Free(handle); }
+};
+
+inline void free_context(milieu_context *context) noexcept { (void)milieu_context_free(context); }
+inline void free_hold(milieu_hold *hold) noexcept { (void)milieu_hold_free(hold); }
+
+} // namespace detail
+
+/** Keeps an action registered; when it goes, it waits for the action if that runs in another thread. */
+class [[nodiscard]] Registration {
+public:
+    explicit Registration(milieu_registration *registration) noexcept
+        : registration_(registration) {}
+
+private:
+    std::unique_ptr<milieu_registration,
+        detail::Freeing<milieu_registration, milieu_registration_free>>
+        registration_;
+};
+
+/** A key of a held key set; the texts are valid as long as it is held. */
+struct Key {
+    std::string_view name;
+    std::string_view value;
+    /** Who said so; empty where the program assigned it. */
+    std::string_view origin;
+};
+
+/** The key set, held still until this goes, in the thread that asked for it. */
+class [[nodiscard]] Lock {
+public:
+    explicit Lock(milieu_hold *hold) noexcept : hold_(hold) {}
+    /** The keys in force, in the order of their names. */
+    std::vector<Key> keys() const {
+        const milieu_key *first;
+        std::size_t count;
+        detail::check(milieu_hold_keys(hold_.get(), &first, &count));
+        std::vector<Key> all;
+        for (const milieu_key *it = first; it != first + count; ++it) {
+            all.push_back(
+                {detail::view(it->name), detail::view(it->value), detail::view(it->origin)});
+        }
+        return all;
+    }
+
+private:
+    std::unique_ptr<milieu_hold, detail::Freeing<milieu_hold, detail::free_hold>> hold_;
+};
+
+/** What the contexts of a program share: one key set, the global layers, the files behind them. */
+class Coordinator {
+public:
+    /** Without files, with an empty key set. */
+    Coordinator() {
+        milieu_coordinator *made;
+        detail::check(milieu_coordinator_new(&made));
+        coordinator_.reset(made);
+    }
+    /** The settings of an application: the user's file, then those of the system. */
+    explicit Coordinator(std::string_view application) : Coordinator(application, options()) {}
+    /** With a command line, or other folders; an Error with MILIEU_SAY has the text to print. */
+    Coordinator(std::string_view application, const milieu_options &options) {
+        milieu_coordinator *made;
+        detail::check(milieu_coordinator_open(detail::text(application), &options, &made));
+        coordinator_.reset(made);
+    }
+    /** Options that say nothing. */
+    static milieu_options options() noexcept { return MILIEU_OPTIONS; }
+    /** The options that a command line gives to an environment. */
+    template <class Environment>
+    static milieu_options options(int argc, const char *const *argv) noexcept {
+        milieu_options given = options();
+        given.argument_count = argc;
+        given.arguments = argv;
+        given.layout = Environment::layout_();
+        return given;
+    }
+
+    /** Runs an action whenever layer `L` is activated globally: `void()` or `void(Activation &)`. */
+    template <class L, class Action>
+    Registration onLayerActivation(Action action) const {
+        return on<L>(milieu_coordinator_on_activation, std::move(action));
+    }
+    /** Runs an action whenever layer `L` is deactivated globally: like atexit, for layers. */
+    template <class L, class Action>
+    Registration onLayerDeactivation(Action action) const {
+        return on<L>(milieu_coordinator_on_deactivation, std::move(action));
+    }
+
+    /** Assigns a key by its name. */
+    void assign(std::string_view name, std::string_view value) const {
+        detail::check(milieu_coordinator_assign(
+            coordinator_.get(), detail::text(name), detail::text(value)));
+    }
+    /** Removes the user's key of this name. */
+    void remove(std::string_view name) const {
+        detail::check(milieu_coordinator_remove(coordinator_.get(), detail::text(name)));
+    }
+    /** Holds the key set still. */
+    Lock requireLock() const {
+        milieu_hold *hold;
+        detail::check(milieu_hold_new(coordinator_.get(), &hold));
+        return Lock(hold);
+    }
+    /** Writes what was assigned below `branch` into the user's file; returns how many keys changed there. */
+    std::size_t persist(std::string_view branch = "/") const {
+        std::size_t written;
+        detail::check(
+            milieu_coordinator_persist(coordinator_.get(), detail::text(branch), &written));
+        return written;
+    }
+    /** The coordinator of the C interface. */
+    milieu_coordinator *c() const noexcept { return coordinator_.get(); }
+
+private:
+    template <class L, class Register, class Action>
+    Registration on(Register registers, Action action) const {
+        auto run = [](void *user, milieu_activation *raw) -> milieu_result {
+            return detail::guarded([&] {
+                Activation activation(raw);
+                // Several threads may run it at once, as the program has been told.
+                Action &action = *static_cast<Action *>(user);
+                if constexpr (std::is_invocable_v<Action &, Activation &>) {
+                    action(activation);
+                } else {
+                    action();
+                }
+            });
+        };
+        const auto id = detail::id_of<L>();
+        auto kept = std::make_unique<Action>(std::move(action));
+        milieu_registration *registration;
+        detail::check(registers(coordinator_.get(), detail::text(id), run, kept.release(),
+            detail::destroy<Action>, &registration));
+        return Registration(registration);
+    }
+
+    std::unique_ptr<milieu_coordinator,
+        detail::Freeing<milieu_coordinator, milieu_coordinator_free>>
+        coordinator_;
+};
+
+/** The layers of one thread, and its environment, to which it leads: `tc->sw.language`. */
+template <class Environment, class Policy = Threads>
+class ThreadContext : public BasicContext<Policy> {
+public:
+    /** What `->` leads to: something that cannot be assigned to where the policy says so. */
+    using Reached = std::conditional_t<Policy::assigns, Environment, const Environment>;
+
+    /** A context, up to date. Thread-based layers select by its role, a name such as `/pool/3`. */
+    explicit ThreadContext(const Coordinator &coordinator, std::string_view role = {})
+        : BasicContext<Policy>(nullptr) {
+        milieu_context_options options = MILIEU_CONTEXT_OPTIONS;
+        options.role = detail::text(role);
+        options.policy = (Policy::layers ? 0u : unsigned{MILIEU_WITHOUT_LAYERS})
+            | (Policy::shared ? 0u : unsigned{MILIEU_WITHOUT_SHARING})
+            | (Policy::assigns ? 0u : unsigned{MILIEU_WITHOUT_ASSIGNMENT});
+        milieu_context *made;
+        const void *place;
+        detail::check(milieu_context_new(
+            coordinator.c(), Environment::layout_(), &options, &made, &place));
+        adopt(made, place);
+    }
+
+    /** A further context, for another thread; of the layers entered here it keeps the inherited ones. */
+    ThreadContext fork(std::string_view role = {}) const {
+        milieu_context *made;
+        const void *place;
+        detail::check(milieu_context_fork(this->context_, detail::text(role), &made, &place));
+        return ThreadContext(made, place);
+    }
+
+    /** The environment. */
+    Reached *operator->() const noexcept { return environment_; }
+    /** The environment. */
+    Reached &operator*() const noexcept { return *environment_; }
+
+    /** Removes every key of the user that belongs to a layer with this value. */
+    template <class L, class... Args>
+    void forget(Args &&...args) const {
+        static_assert(Policy::assigns, "this context's policy is read-only");
+        const L layer = detail::make<L>(std::forward<Args>(args)...);
+        const detail::Held<L> held(layer);
+        detail::check(milieu_context_forget(this->context_, held.layer()));
+    }
+
+private:
+    ThreadContext(milieu_context *made, const void *place) : BasicContext<Policy>(nullptr) {
+        adopt(made, place);
+    }
+    void adopt(milieu_context *made, const void *place) noexcept {
+        owned_.reset(made);
+        this->context_ = made;
+        // The library allocates and fills it; see milieu_context_new.
+        environment_ = static_cast<Reached *>(const_cast<void *>(place));
+    }
+
+    std::unique_ptr<milieu_context, detail::Freeing<milieu_context, detail::free_context>> owned_;
+    Reached *environment_ = nullptr;
+};
+
+} // namespace milieu
+
+#include <milieu/values.hpp>
+
+#endif

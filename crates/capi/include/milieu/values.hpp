@@ -1,0 +1,265 @@
+/*
+ * Contextual values in C++: the bases of the classes that `milieu spec generate --lang cpp` makes.
+ * Included by milieu.hpp.
+ *
+ * A value has the size of its type and nothing more: it is found in its environment by its offset,
+ * and the environment knows its context.
+ */
+#ifndef MILIEU_VALUES_HPP
+#define MILIEU_VALUES_HPP
+
+#include <milieu.hpp>
+
+#include <cstdio>
+#include <limits>
+
+namespace milieu {
+
+/** What every contextual value has. `Self` says its number and where it is in its environment. */
+template <class T, class Self>
+class AnyValue {
+public:
+    AnyValue() = delete;
+    AnyValue(const AnyValue &) = delete;
+
+    /** The context that the value is bound to. */
+    Context context() const noexcept {
+        const char *environment = reinterpret_cast<const char *>(this) - Self::offset();
+        return Context(milieu_context_of(environment));
+    }
+    /** The name that the value has in the active layers. */
+    std::string getName() const {
+        milieu_text name;
+        detail::check(milieu_context_name(context().c(), Self::index, &name));
+        return std::string(detail::view(name));
+    }
+    /** Who gave the value its content; empty for the default and for what the program assigned. */
+    std::string getOrigin() const {
+        milieu_text origin;
+        detail::check(milieu_context_origin(context().c(), Self::index, &origin));
+        return std::string(detail::view(origin));
+    }
+
+protected:
+    AnyValue &operator=(const AnyValue &) = delete;
+    T value_;
+};
+
+/** A number, a boolean or an enumeration, to be read. */
+template <class T, class Self>
+class ReadValue : public AnyValue<T, Self> {
+public:
+    /** The value. */
+    operator T() const noexcept { return this->value_; }
+    /** The value. */
+    T get() const noexcept { return this->value_; }
+};
+
+/** A text, to be read. */
+template <class Self>
+class ReadValue<milieu_text, Self> : public AnyValue<milieu_text, Self> {
+public:
+    /** The text; valid until the next switch, synchronization or assignment in its context. */
+    operator std::string_view() const noexcept { return detail::view(this->value_); }
+    /** A copy of the text. */
+    operator std::string() const { return std::string(detail::view(this->value_)); }
+    /** The text; valid until the next switch, synchronization or assignment in its context. */
+    std::string_view get() const noexcept { return detail::view(this->value_); }
+    bool empty() const noexcept { return this->value_.length == 0; }
+
+    friend bool operator==(const ReadValue &a, std::string_view b) noexcept { return a.get() == b; }
+    friend bool operator==(std::string_view a, const ReadValue &b) noexcept { return a == b.get(); }
+    friend bool operator!=(const ReadValue &a, std::string_view b) noexcept { return a.get() != b; }
+    friend bool operator!=(std::string_view a, const ReadValue &b) noexcept { return a != b.get(); }
+    friend std::ostream &operator<<(std::ostream &out, const ReadValue &text) {
+        return out << text.get();
+    }
+};
+
+namespace detail {
+
+inline void set(milieu_context *cx, std::uint32_t index, std::string_view value) {
+    check(milieu_context_set_text(cx, index, text(value)));
+}
+
+template <class T, class = std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>>>
+void set(milieu_context *cx, std::uint32_t index, T value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        check(milieu_context_set_bool(cx, index, value));
+    } else if constexpr (std::is_enum_v<T>) {
+        check(milieu_context_set_variant(cx, index, static_cast<std::uint32_t>(value)));
+    } else if constexpr (std::is_same_v<T, float>) {
+        check(milieu_context_set_float(cx, index, value));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        check(milieu_context_set_double(cx, index, value));
+    } else if constexpr (std::is_signed_v<T>) {
+        check(milieu_context_set_signed(cx, index, value));
+    } else {
+        check(milieu_context_set_unsigned(cx, index, value));
+    }
+}
+
+} // namespace detail
+
+/**
+ * A value that the program may assign. An assignment is one of the name that the value has now: it
+ * is in the key set at once, and elsewhere at the next synchronization. One that breaks the rules
+ * of the key throws and changes nothing.
+ */
+template <class T, class Self>
+class Value : public ReadValue<T, Self> {
+public:
+    Self &operator=(T value) {
+        detail::set(this->context().c(), Self::index, value);
+        return self();
+    }
+    Self &operator=(const Value &other) { return *this = other.get(); }
+    template <class U> Self &operator+=(U by) { return *this = static_cast<T>(this->get() + by); }
+    template <class U> Self &operator-=(U by) { return *this = static_cast<T>(this->get() - by); }
+    template <class U> Self &operator*=(U by) { return *this = static_cast<T>(this->get() * by); }
+    template <class U> Self &operator/=(U by) { return *this = static_cast<T>(this->get() / by); }
+    template <class U> Self &operator%=(U by) { return *this = static_cast<T>(this->get() % by); }
+    template <class U> Self &operator&=(U by) { return *this = static_cast<T>(this->get() & by); }
+    template <class U> Self &operator|=(U by) { return *this = static_cast<T>(this->get() | by); }
+    template <class U> Self &operator^=(U by) { return *this = static_cast<T>(this->get() ^ by); }
+    Self &operator++() { return *this += 1; }
+    Self &operator--() { return *this -= 1; }
+    T operator++(int) {
+        const T before = this->get();
+        *this += 1;
+        return before;
+    }
+    T operator--(int) {
+        const T before = this->get();
+        *this -= 1;
+        return before;
+    }
+    /** Removes the user's value; what is below it in the cascade is then in force. */
+    void unset() { detail::check(milieu_context_unset(this->context().c(), Self::index)); }
+
+private:
+    Self &self() noexcept { return static_cast<Self &>(*this); }
+};
+
+/** A text that the program may assign. */
+template <class Self>
+class Value<milieu_text, Self> : public ReadValue<milieu_text, Self> {
+public:
+    Self &operator=(std::string_view value) {
+        detail::set(this->context().c(), Self::index, value);
+        return static_cast<Self &>(*this);
+    }
+    Self &operator=(const char *value) { return *this = std::string_view(value); }
+    Self &operator=(const std::string &value) { return *this = std::string_view(value); }
+    Self &operator=(const Value &other) { return *this = other.get(); }
+    template <class Other>
+    Self &operator=(const ReadValue<milieu_text, Other> &other) {
+        return *this = other.get();
+    }
+    Self &operator+=(std::string_view more) { return *this = std::string(this->get()).append(more); }
+    /** Removes the user's value; what is below it in the cascade is then in force. */
+    void unset() { detail::check(milieu_context_unset(this->context().c(), Self::index)); }
+};
+
+/** A value that the specification marks `readonly`. */
+template <class T, class Self>
+class ReadOnlyValue : public ReadValue<T, Self> {
+public:
+    template <class U>
+    Self &operator=(const U &) {
+        static_assert(detail::never<U>,
+            "this value is marked `readonly` in its specification; remove that if the program is "
+            "meant to change it");
+        return static_cast<Self &>(*this);
+    }
+};
+
+namespace detail {
+
+/** A float with as many digits as it takes to be read again. */
+template <class T>
+std::string exact(T number) {
+    char digits[64];
+    std::snprintf(digits, sizeof digits, "%.*g", std::numeric_limits<T>::max_digits10,
+        static_cast<double>(number));
+    return digits;
+}
+
+/** The memory of an array field. */
+template <class T>
+struct Elements {
+    const T *first;
+    std::size_t count;
+};
+
+} // namespace detail
+
+/** An array, to be read: a range of numbers, enumerations or texts. */
+template <class T, class Self>
+class ReadArray : public AnyValue<detail::Elements<T>, Self> {
+public:
+    /** Valid, as all that refers to elements, until the next switch, synchronization or assignment in its context. */
+    const T *begin() const noexcept { return this->value_.first; }
+    const T *end() const noexcept { return this->value_.first + this->value_.count; }
+    std::size_t size() const noexcept { return this->value_.count; }
+    bool empty() const noexcept { return this->value_.count == 0; }
+    const T &operator[](std::size_t index) const noexcept { return this->value_.first[index]; }
+};
+
+/** An element of an array of texts. */
+struct Text : milieu_text {
+    operator std::string_view() const noexcept { return detail::view(*this); }
+    friend bool operator==(const Text &a, std::string_view b) noexcept {
+        return detail::view(a) == b;
+    }
+    friend bool operator!=(const Text &a, std::string_view b) noexcept { return !(a == b); }
+    friend std::ostream &operator<<(std::ostream &out, const Text &text) {
+        return out << detail::view(text);
+    }
+};
+static_assert(sizeof(Text) == sizeof(milieu_text), "an element is nothing but its text");
+
+/** An array that the program may assign, as a whole. */
+template <class T, class Self>
+class Array : public ReadArray<T, Self> {
+public:
+    /** Assigns all elements of a range. */
+    template <class Range>
+    Self &assign(const Range &range) {
+        std::vector<std::string> texts;
+        for (const auto &element : range) texts.push_back(text_of(element));
+        std::vector<milieu_text> elements;
+        for (const std::string &text : texts) elements.push_back(detail::text(text));
+        detail::check(milieu_context_set_elements(
+            this->context().c(), Self::index, elements.data(), elements.size()));
+        return static_cast<Self &>(*this);
+    }
+    using Element = std::conditional_t<std::is_same_v<T, Text>, std::string_view, T>;
+    Self &operator=(std::initializer_list<Element> elements) { return assign(elements); }
+    template <class Range>
+    Self &operator=(const Range &range) {
+        return assign(range);
+    }
+    Self &operator=(const Array &other) { return assign(other); }
+    /** Removes the user's elements; what is below them in the cascade is then in force. */
+    void unset() { detail::check(milieu_context_unset(this->context().c(), Self::index)); }
+
+private:
+    static std::string text_of(std::string_view text) { return std::string(text); }
+    template <class U, class = std::enable_if_t<std::is_arithmetic_v<U> || std::is_enum_v<U>>>
+    static std::string text_of(U element) {
+        if constexpr (std::is_enum_v<U>) {
+            return std::string(Self::texts[static_cast<std::size_t>(element)]);
+        } else if constexpr (std::is_same_v<U, bool>) {
+            return element ? "true" : "false";
+        } else if constexpr (std::is_floating_point_v<U>) {
+            return detail::exact(element);
+        } else {
+            return std::to_string(element);
+        }
+    }
+};
+
+} // namespace milieu
+
+#endif
