@@ -201,7 +201,8 @@ const CONTEXT: &str = "milieu-context";
 
 /// Others that have a little unsafe code, and the tests that go there. What is
 /// known of a type is kept for as long as the program runs, so leaks are none.
-const OTHERS: [(&str, &str); 2] = [
+const OTHERS: [(&str, &str); 3] = [
+    ("milieu-capi", "boundary"),
     ("milieu-transfer", "described"),
     ("milieu-stream", "queues"),
 ];

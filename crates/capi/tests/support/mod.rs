@@ -125,8 +125,19 @@ pub struct Program<'a> {
 impl Program<'_> {
     /// What the compiler says, and the program if it has made one.
     pub fn compile(&self) -> (PathBuf, Output) {
+        let library = library().into_os_string();
+        self.make(&[library, "-ldl".into(), "-lm".into()])
+    }
+
+    /// The same where nothing is linked.
+    pub fn compile_only(&self) -> (PathBuf, Output) {
+        self.make(&[])
+    }
+
+    fn make(&self, linked: &[OsString]) -> (PathBuf, Output) {
         let stem = self.source.file_stem().expect("a name").to_string_lossy();
-        let kind = self.flags.join("").replace(['/', ','], "_");
+        let kind = self.flags.iter().filter(|flag| !flag.contains('/'));
+        let kind = kind.copied().collect::<String>().replace(',', "_");
         let program = self.folder.join(format!("{stem}-{}{kind}", self.compiler));
         let output = Command::new(self.compiler)
             .args([
@@ -146,8 +157,7 @@ impl Program<'_> {
             .arg(&self.source)
             .arg("-o")
             .arg(&program)
-            .arg(library())
-            .args(["-ldl", "-lm"])
+            .args(linked)
             .output()
             .expect("the compiler was found before");
         (program, output)
@@ -155,7 +165,15 @@ impl Program<'_> {
 
     /// The program.
     pub fn compiled(&self) -> PathBuf {
-        let (program, output) = self.compile();
+        self.made(self.compile())
+    }
+
+    /// The program, linked with this library.
+    pub fn linked_with(&self, library: &str) -> PathBuf {
+        self.made(self.make(&[library.into(), "-ldl".into()]))
+    }
+
+    fn made(&self, (program, output): (PathBuf, Output)) -> PathBuf {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(
             output.status.success(),

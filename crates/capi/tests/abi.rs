@@ -1,0 +1,178 @@
+//! The header and the library are of one mind, and the shared library exports
+//! what the header declares, versioned, and nothing else.
+
+mod support;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use milieu_capi::*;
+use support::{
+    Language, Program, compilers, generate_into, has, library, package, run, scratch, skipped,
+};
+
+/// As `sizes.c` prints them.
+fn sizes() -> String {
+    let mut lines = String::new();
+    macro_rules! layout {
+        ($($type:ident { $($member:ident),* })*) => {$(
+            lines += &format!("{} {}\n", stringify!($type), size_of::<$type>());
+            $(lines += &format!(
+                "{}.{} {}\n",
+                stringify!($type),
+                stringify!($member),
+                std::mem::offset_of!($type, $member)
+            );)*
+        )*};
+    }
+    layout! {
+        milieu_result {}
+        milieu_text { bytes, length }
+        milieu_layer { id, value, inherited }
+        milieu_frame {}
+        milieu_entry { key, text }
+        milieu_value { pattern, offset, kind, metadata_count, metadata }
+        milieu_layout { abi, count, values, size, align }
+        milieu_options {
+            abi, argument_count, arguments, layout, user_folder, system_folder, description
+        }
+        milieu_context_options { abi, policy, role }
+        milieu_key { name, value, origin }
+    }
+    lines += &format!("results {MILIEU_SAY} {MILIEU_BUSY} {MILIEU_PANIC}\n");
+    lines += &format!(
+        "policies {MILIEU_WITHOUT_LAYERS} {MILIEU_WITHOUT_SHARING} {MILIEU_WITHOUT_ASSIGNMENT}\n"
+    );
+    lines
+}
+
+#[test]
+fn both_sides_lay_types_out_alike() {
+    let folder = scratch("abi-sizes");
+    for compiler in compilers(Language::C) {
+        let program = program(compiler, "sizes.c", &folder, &[]);
+        assert_eq!(run(&program.compiled(), &[]), sizes(), "{compiler}");
+    }
+}
+
+fn program<'a>(
+    compiler: &'a str,
+    source: &str,
+    folder: &'a Path,
+    flags: &'a [&'a str],
+) -> Program<'a> {
+    Program {
+        language: Language::C,
+        compiler,
+        source: package().join("tests/programs").join(source),
+        folder,
+        flags,
+    }
+}
+
+/// The functions that the header declares; those that it defines aside.
+fn declared() -> BTreeSet<String> {
+    let header = fs::read_to_string(package().join("include/milieu.h")).expect("the header");
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut called = BTreeSet::new();
+    let mut defined = BTreeSet::new();
+    for line in header.lines() {
+        let mut rest = line;
+        while let Some(at) = rest.find("milieu_") {
+            let end = rest[at..]
+                .find(|c| !is_name(c))
+                .map_or(rest.len(), |end| at + end);
+            if rest[end..].starts_with('(') {
+                let name = rest[at..end].to_owned();
+                let inline = line.starts_with("static inline");
+                if inline { &mut defined } else { &mut called }.insert(name);
+            }
+            rest = &rest[end..];
+        }
+    }
+    called.retain(|name| !defined.contains(name));
+    called
+}
+
+/// The symbols that `nm` finds defined for everybody.
+fn symbols(arguments: &[&str], file: &Path) -> Vec<String> {
+    let output = Command::new("nm").args(arguments).arg(file).output();
+    let output = output.expect("nm comes with the compiler");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let symbol = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.len() == 3).then(|| words[2].to_owned())
+    };
+    text.lines().filter_map(symbol).collect()
+}
+
+#[test]
+fn the_header_declares_what_the_library_has() {
+    if !has("nm") {
+        return skipped("nm is not installed");
+    }
+    let symbols = symbols(&["--defined-only", "--extern-only"], &library());
+    let ours: BTreeSet<String> = symbols
+        .into_iter()
+        .filter(|name| name.starts_with("milieu_") && !name.contains("::"))
+        .collect();
+    assert_eq!(ours, declared());
+}
+
+/// Links the shared library as it is installed.
+fn shared(compiler: &str, folder: &Path) -> PathBuf {
+    let shared = folder.join("libmilieu.so.0");
+    let script = format!(
+        "-Wl,--version-script={}",
+        package().join("milieu.map").display()
+    );
+    let output = Command::new(compiler)
+        .args(["-shared", "-o"])
+        .arg(&shared)
+        .args(["-Wl,--whole-archive"])
+        .arg(library())
+        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", &script])
+        // What threads leave behind runs code of the library when they end.
+        .args(["-Wl,-soname,libmilieu.so.0", "-Wl,-z,nodelete"])
+        .args(["-pthread", "-ldl", "-lm"])
+        .output()
+        .expect("the compiler was found before");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    shared
+}
+
+#[test]
+fn the_shared_library_exports_versioned_symbols() {
+    let folder = scratch("abi-shared");
+    generate_into(&folder, "tests/programs/station.ini", "c");
+    for compiler in compilers(Language::C) {
+        let library = shared(compiler, &folder);
+        let library_flag = library.to_string_lossy();
+        if has("nm") {
+            let exported = symbols(&["--dynamic", "--defined-only"], &library);
+            let mut functions = exported.clone();
+            functions.retain(|name| name != "MILIEU_0.1" && name != "MILIEU_0.1@@MILIEU_0.1");
+            let expected = declared();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|name| format!("{name}@@MILIEU_0.1"))
+                .collect();
+            assert_eq!(functions, expected);
+        }
+        let rpath = format!("-Wl,-rpath,{}", folder.display());
+
+        // A plug-in, with a coordinator of its own, comes and goes.
+        let flags = ["-shared", "-fPIC", &rpath];
+        let plugin = program(compiler, "plugin.c", &folder, &flags);
+        let plugin = plugin.linked_with(&library_flag);
+        let host_flags = [rpath.as_str()];
+        let host = program(compiler, "host.c", &folder, &host_flags);
+        let host = host.linked_with(&library_flag);
+        run(&host, &[plugin.into()]);
+    }
+}

@@ -1,0 +1,250 @@
+// Contexts from C++: what the paper's listings do not show.
+
+#include "check.hpp"
+#include "station.hpp"
+
+#include <array>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+using milieu::Coordinator;
+using Context = milieu::ThreadContext<station::Environment>;
+using station::layer::Power;
+using station::layer::Session;
+using station::layer::Tamper;
+
+struct Security {
+    static constexpr std::string_view id() { return "security"; }
+    std::string operator()() const { return level; }
+    std::string level;
+};
+
+template <class F>
+std::string message_of(milieu_result expected, F &&f) {
+    try {
+        f();
+    } catch (const milieu::Error &error) {
+        ASSERT(error.result() == expected);
+        return error.what();
+    }
+    ASSERT(!"it throws");
+    return {};
+}
+
+// Whatever way a block is left, its layers are.
+static void exceptions_unwind() {
+    Coordinator c;
+    Context tc(c);
+    const auto &name = tc->station.language;
+    try {
+        tc.with<Session>("anna")([&] {
+            tc.with<Session>("ben").with<Security>("A")([&] {
+                ASSERT(name.getName() == "/station/ben/language");
+                tc->station.language = "fr";
+                throw std::runtime_error("out of here");
+            });
+        });
+        ASSERT(!"it throws");
+    } catch (const std::runtime_error &error) {
+        ASSERT(std::string_view(error.what()) == "out of here");
+    }
+    ASSERT(name.getName() == "/station/%/language" && name == "en");
+    ASSERT(tc.layers().empty());
+    auto early = [&]() -> int {
+        auto session = tc.with<Session>("ben").enter();
+        if (name == "fr") return 1;
+        return 2;
+    };
+    ASSERT(early() == 1 && name == "en");
+}
+
+static void chains() {
+    Coordinator c;
+    c.assign("/watchdog/A/enable", "true");
+    Context tc(c);
+    tc.with<Session>("anna").with<Session>("ben").with<Security>("A")([&] {
+        ASSERT(tc.layer("session") == "ben" && tc->watchdog.enable);
+        tc.without<Security>()([&] { ASSERT(!tc->watchdog.enable); });
+        tc.with<Session>("carl").without<Security>()([&] {
+            ASSERT(tc.layer("session") == "carl" && !tc.layer("security"));
+        });
+        ASSERT(tc->watchdog.enable);
+    });
+    // What a block returns, its caller gets; a reference stays one.
+    std::string text = "kept";
+    std::string &same = tc.with<Session>("a")([&]() -> std::string & { return text; });
+    ASSERT(&same == &text);
+    auto moved = tc.with<Session>("a")([&] { return std::make_unique<int>(3); });
+    ASSERT(*moved == 3);
+}
+
+static void values() {
+    Coordinator c;
+    Context tc(c);
+    auto &env = *tc;
+    using Level = station::Environment::Station::LevelChoice;
+    env.station.level = Level::VeryHigh;
+    ASSERT(env.station.level == Level::VeryHigh);
+    switch (env.station.level) {
+    case Level::Low: ASSERT(false); break;
+    case Level::VeryHigh: break;
+    }
+    env.station.factor = 0.1;
+    env.station.factor *= 3;
+    ASSERT(env.station.factor == 0.1 * 3);
+    env.station.small = 0.1f;
+    ASSERT(env.station.small == 0.1f);
+    env.station.big -= 5u;
+    ASSERT(env.station.big == UINT64_MAX - 5);
+    env.value = 7;
+    ASSERT(env.value++ == 7 && --env.value == 7);
+    env.value %= 4;
+    ASSERT(env.value == 3);
+
+    auto &language = env.station.language;
+    language = std::string("de");
+    language += "_AT";
+    std::string copy = language;
+    std::string_view seen = language;
+    std::ostringstream out;
+    out << language << ' ' << env.value;
+    ASSERT(copy == "de_AT" && seen == "de_AT" && out.str() == "de_AT 3");
+    ASSERT(language != "de" && "de_AT" == language && !language.empty());
+    env.station.hello = language;
+    ASSERT(env.station.hello == "de_AT");
+    language.unset();
+    ASSERT(language == "en");
+
+    env.station.hosts = {"oven", "fridge"};
+    ASSERT(env.station.hosts.size() == 2 && env.station.hosts[1] == "fridge");
+    std::string all;
+    for (std::string_view host : env.station.hosts) all += host;
+    ASSERT(all == "ovenfridge");
+    env.station.ports = std::vector<int>{80, 443};
+    ASSERT(env.station.ports[0] == 80 && *(env.station.ports.end() - 1) == 443);
+    env.station.ports.unset();
+    ASSERT(env.station.ports.empty());
+    message_of(MILIEU_INVALID, [&] { env.station.hosts = {"a", "b", "c", "d"}; });
+
+    // The same value of another context is a value, too.
+    Context other(c);
+    env.value = 1;
+    other->value = env.value;
+    other->value = other->value;
+    ASSERT(other->value == 1);
+
+    auto text = message_of(MILIEU_INVALID, [&] { env.station.interval = 4000; });
+    ASSERT(text.find("/station/%/interval") != std::string::npos);
+    ASSERT(env.station.interval == 60);
+    ASSERT(env.station.serial == "4711");
+    tc.with<Power>(Power::Saving)(
+        [&] { ASSERT(env.station.interval.getName() == "/station/saving/interval"); });
+    Session anna("anna");
+    tc.with<Session>("anna")([&] { language = "fr"; });
+    tc.forget<Session>("anna");
+    tc.with<Session>("anna")([&] { ASSERT(language == "en"); });
+}
+
+struct Failing : milieu::ThreadLayer {
+    static constexpr std::string_view id() { return "security"; }
+    std::string operator()(const milieu::Scope &scope) const {
+        if (scope.get("/station/%session%/language") == "boom") throw std::domain_error("evaluated");
+        return std::string(scope.get("/station/%session%/language"));
+    }
+    std::array<std::string_view, 1> depends_on() const { return {"/station/%session%/language"}; }
+};
+
+static void exceptions_of_callbacks() {
+    Coordinator c;
+    Context tc(c), other(c);
+    int others = 0;
+    {
+        auto first = c.onLayerActivation<Tamper>([] { throw std::out_of_range("acted"); });
+        auto second = c.onLayerActivation<Tamper>([&](milieu::Activation &activation) {
+            ++others;
+            ASSERT(activation.layer() == "tamper" && activation.value() == "active");
+            activation.activate<Session>("anna");
+            activation.deactivate<Session>();
+            throw std::logic_error("too late: the first goes on");
+        });
+        try {
+            tc.activate<Tamper>();
+            ASSERT(!"it throws");
+        } catch (const std::out_of_range &error) {
+            ASSERT(std::string_view(error.what()) == "acted");
+        }
+        ASSERT(others == 1 && tc.layer("tamper") == "active");
+        tc.deactivate<Tamper>();
+    }
+    tc.activate<Tamper>();
+    ASSERT(others == 1);
+
+    tc.activate<Failing>();
+    ASSERT(tc.layer("security") == "en");
+    c.assign("/station/boom/language", "boom");
+    c.assign("/station/fine/language", "fine");
+    other.sync();
+    auto boom = [&] { other.with<Session>("boom")([] { ASSERT(!"it is not entered"); }); };
+    try {
+        boom();
+        ASSERT(!"it throws");
+    } catch (const std::domain_error &error) {
+        ASSERT(std::string_view(error.what()) == "evaluated");
+    }
+    ASSERT(!other.layer("session") && other.layer("security") == "en");
+    other.with<Session>("fine")([&] { ASSERT(other.layer("security") == "fine"); });
+    // The switch that leads to it stands, and the layer is inactive here.
+    try {
+        tc.activate<Session>("boom");
+        ASSERT(!"it throws");
+    } catch (const std::domain_error &) {
+    }
+    ASSERT(tc.layer("session") == "boom" && !tc.layer("security"));
+}
+
+static void forks_and_threads() {
+    Coordinator c;
+    Context tc(c, "/main");
+    auto frame = tc.with<Session>("anna").with<Security>("A").enter();
+    Context fork = tc.fork("/pool/1");
+    ASSERT(fork.layer("session") == "anna" && !fork.layer("security"));
+    ASSERT(fork.identity() != tc.identity());
+    bool news = true;
+    std::thread([&, moved = std::move(fork)] {
+        news = moved.wait_for(std::chrono::microseconds(1));
+        moved->station.language = "it";
+    }).join();
+    ASSERT(!news && tc.has_news());
+    tc.sync();
+    ASSERT(tc->station.language == "it");
+    frame.leave();
+    ASSERT(tc->station.language == "en");
+    ASSERT(milieu_context_of(&*tc) == tc.c());
+    ASSERT(tc->station.ports.context().c() == tc.c());
+}
+
+static void errors() {
+    auto text = message_of(MILIEU_WRONG_NAME, [] { Coordinator().assign("no slash", "x"); });
+    ASSERT(!text.empty());
+    Coordinator c;
+    Context tc(c);
+    tc.activate(milieu::follow(tc->station.language));
+    tc.with(milieu::follow(tc->station.hello))([&] { ASSERT(tc.layer("hello") == "Hello"); });
+    tc.deactivate("language");
+    // An action that asks for what has caused it.
+    auto again = c.onLayerActivation<Tamper>([](milieu::Activation &it) { it.activate<Security>("A"); });
+    auto cycle = c.onLayerActivation<Security>([&](milieu::Activation &it) {
+        message_of(MILIEU_CYCLE, [&] { it.activate<Tamper>(); it.deactivate<Tamper>(); it.activate<Security>("B"); });
+    });
+    tc.activate<Tamper>();
+}
+
+int main() {
+    exceptions_unwind();
+    chains();
+    values();
+    exceptions_of_callbacks();
+    forks_and_threads();
+    errors();
+}

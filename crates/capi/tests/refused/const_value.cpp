@@ -1,0 +1,5 @@
+// expect: discards qualifiers
+// expect: no viable overloaded '='
+#include "station.hpp"
+
+void change(station::Watchdog::Enable const &enable) { enable = true; }

@@ -1,0 +1,5 @@
+// expect: discards qualifiers
+// expect: no viable overloaded '='
+#include "station.hpp"
+
+void change(milieu::ThreadContext<station::Environment, milieu::ReadOnly<>> &tc) { tc->value = 1; }
