@@ -19,6 +19,7 @@
 
 mod abi;
 mod actions;
+mod assign;
 mod call;
 mod context;
 mod coordinator;
@@ -30,6 +31,7 @@ mod text;
 
 pub use abi::*;
 pub use actions::*;
+pub use assign::*;
 pub use call::{milieu_message, milieu_result_name, milieu_version};
 pub use context::*;
 pub use coordinator::*;

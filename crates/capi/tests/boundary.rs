@@ -110,10 +110,8 @@ fn message() -> String {
 fn coordinator() -> *mut milieu_coordinator {
     let mut coordinator = ptr::null_mut();
     // SAFETY: the place is there.
-    assert_eq!(
-        unsafe { milieu_coordinator_new(&mut coordinator) },
-        MILIEU_OK
-    );
+    let result = unsafe { milieu_coordinator_new(&mut coordinator) };
+    assert_eq!(result, MILIEU_OK, "{}", message());
     coordinator
 }
 

@@ -153,8 +153,8 @@ impl Erased {
 
     /// Puts a word right before the environment, for those who have nothing but
     /// the address of a field.
-    pub fn mark(&mut self, word: *const ()) {
-        let place = self.fields.environment().cast::<*const ()>();
+    pub fn mark(&mut self, word: NonNull<()>) {
+        let place = self.fields.environment().cast::<NonNull<()>>();
         // SAFETY: there is room for more than one word before the environment.
         unsafe { place.sub(1).write(word) };
     }

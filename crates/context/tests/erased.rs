@@ -181,10 +181,10 @@ fn what_is_not_allowed_does_nothing() {
 fn a_field_finds_its_mark() {
     let coordinator = Coordinator::new();
     let mut cx = open(&coordinator);
-    let word = std::ptr::from_ref(&coordinator).cast();
+    let word = std::ptr::NonNull::from(&coordinator).cast();
     cx.mark(word);
     // SAFETY: `mark` has written it.
-    let marked = unsafe { *cx.environment().cast::<*const ()>().sub(1) };
+    let marked = unsafe { *cx.environment().cast::<std::ptr::NonNull<()>>().sub(1) };
     assert_eq!(marked, word);
 }
 

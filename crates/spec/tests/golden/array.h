@@ -139,25 +139,25 @@ static inline const milieu_layout *array_layout(void) {
     return &layout;
 }
 
-/** A context with this environment: see milieu_context_new. */
+/** A context with this environment, which is null if there is none: see milieu_context_new. */
 MILIEU_CHECKED static inline milieu_result array_new(
     const milieu_coordinator *coordinator, const milieu_context_options *options,
     milieu_context **context, const struct array **environment) {
-    const void *place;
+    const void *place = NULL;
     milieu_result result = milieu_context_new(coordinator, array_layout(), options, context, &place);
-    if (result == MILIEU_OK && environment) {
+    if (environment) {
         *environment = (const struct array *)place;
     }
     return result;
 }
 
-/** A further context: see milieu_context_fork. */
+/** A further context, likewise: see milieu_context_fork. */
 MILIEU_CHECKED static inline milieu_result array_fork(
     const milieu_context *from, milieu_text role,
     milieu_context **context, const struct array **environment) {
-    const void *place;
+    const void *place = NULL;
     milieu_result result = milieu_context_fork(from, role, context, &place);
-    if (result == MILIEU_OK && environment) {
+    if (environment) {
         *environment = (const struct array *)place;
     }
     return result;

@@ -168,7 +168,7 @@ pub(crate) fn string(text: &str) -> String {
 }
 
 /// The type of an element that is no enumeration, in C; texts are `text`.
-pub(crate) fn primitive<'t>(type_: Type, text: &'t str) -> &'t str {
+pub(crate) fn primitive(type_: Type, text: &str) -> &str {
     match type_ {
         Type::Boolean => "bool",
         Type::Short => "int16_t",

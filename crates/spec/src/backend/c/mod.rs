@@ -273,13 +273,13 @@ impl Emitter<'_> {
         let functions = [
             (
                 "new",
-                "A context with this environment: see milieu_context_new.",
+                "A context with this environment, which is null if there is none: see milieu_context_new.",
                 "const milieu_coordinator *coordinator, const milieu_context_options *options",
                 format!("coordinator, {prefix}_layout(), options"),
             ),
             (
                 "fork",
-                "A further context: see milieu_context_fork.",
+                "A further context, likewise: see milieu_context_fork.",
                 "const milieu_context *from, milieu_text role",
                 "from, role".to_owned(),
             ),
@@ -296,11 +296,11 @@ impl Emitter<'_> {
             self.out.open(format!(
                 "    milieu_context **context, const struct {prefix} **environment) {{"
             ));
-            self.out.line("const void *place;");
+            self.out.line("const void *place = NULL;");
             self.out.line(format!(
                 "milieu_result result = milieu_context_{verb}({arguments}, context, &place);"
             ));
-            self.out.open("if (result == MILIEU_OK && environment) {");
+            self.out.open("if (environment) {");
             self.out
                 .line(format!("*environment = (const struct {prefix} *)place;"));
             self.out.close("}");
