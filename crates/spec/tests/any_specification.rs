@@ -1,6 +1,8 @@
 //! Whatever a specification says, the compiler answers with diagnostics or with
 //! output that is well formed.
 
+use std::{fs, path::Path, process::Command};
+
 use milieu_diagnostics::{Diagnostic, Source, render};
 use milieu_spec::{Settings, backend, check, generate};
 
@@ -174,7 +176,55 @@ fn well_formed(backend: &str, text: &str, context: &str) {
                 render(&source, &found, false)
             );
         }
+        // A compiler reads them below.
+        "c" | "cpp" => assert!(text.ends_with("#endif\n"), "{context}\n{text}"),
         _ => assert!(text.starts_with("# "), "{context}\n{text}"),
+    }
+}
+
+/// Each in a header of its own, and all of them in one program, since what they
+/// declare begins with the program's name.
+#[test]
+fn headers_of_every_specification_compile() {
+    for (backend, extension, compiler, standard) in [
+        ("c", "h", "cc", "-std=c11"),
+        ("cpp", "hpp", "c++", "-std=c++17"),
+    ] {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("any-{extension}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder for headers");
+        let backend = backend::by_name(backend).expect("the back end is there");
+        let mut program = String::new();
+        for seed in 1..=2_000_u64 {
+            let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let source = Source::new("random.ini", specification(&mut random));
+            let settings = Settings::new(format!("seed{seed}"));
+            for file in generate(&source, backend, &settings).files {
+                fs::write(folder.join(&file.name), &file.text).expect("the header can be written");
+                program.push_str(&format!("#include \"{}\"\n", file.name));
+            }
+        }
+        let main = folder.join("all.source");
+        fs::write(&main, program).expect("the program can be written");
+        let output = Command::new(compiler)
+            .args(["-x", if extension == "h" { "c" } else { "c++" }, standard])
+            .args([
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-pedantic",
+                "-fsyntax-only",
+                "-I",
+            ])
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi/include"))
+            .arg(&main)
+            .output();
+        let Ok(output) = output else {
+            eprintln!("skipped: there is no {compiler} here");
+            continue;
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", folder.display());
     }
 }
 
