@@ -122,7 +122,8 @@ impl Emitter<'_> {
     fn members(&mut self, branch: &Branch, class: &str) {
         let own = class.rsplit("::").next().unwrap_or(class).to_owned();
         let names = Names::of(branch, &self.environment.values, &own);
-        self.diagnostics.extend(names.collisions(branch));
+        self.diagnostics
+            .extend(names.collisions(branch, &self.environment.values));
         for (member, name) in branch.members.iter().zip(&names.types) {
             self.out.gap();
             let full = format!("{class}::{name}");
@@ -348,9 +349,11 @@ impl Names {
                 Member::Branch(below) => &below.identifier,
                 Member::Value(index) => values[*index].identifiers.last()?,
             };
-            let name = camel_case(neutral)?;
-            let taken = name == own || name == identifier(neutral) || name == "Environment";
-            Some(if taken { format!("{name}_") } else { name })
+            let mut name = camel_case(neutral)?;
+            while name == own || name == identifier(neutral) || name == "Environment" {
+                name.push('_');
+            }
+            Some(name)
         };
         let types = branch.members.iter();
         Names {
@@ -358,12 +361,18 @@ impl Names {
         }
     }
 
-    fn collisions(&self, branch: &Branch) -> Vec<Diagnostic> {
+    fn collisions(&self, branch: &Branch, values: &[Value]) -> Vec<Diagnostic> {
+        let members = branch.members.iter().zip(&self.types);
+        let classes = members.flat_map(|(member, name)| {
+            let choices = match member {
+                Member::Value(index) => values[*index].type_ == Type::Enum,
+                Member::Branch(_) => false,
+            };
+            let choices = choices.then(|| format!("{name}Choice"));
+            [Some(name.clone()), choices].into_iter().flatten()
+        });
         let mut known = HashSet::new();
-        let twice = self
-            .types
-            .iter()
-            .filter(|name| !known.insert(name.as_str()));
+        let twice = classes.filter(|name| !known.insert(name.clone()));
         twice
             .map(|name| {
                 Diagnostic::error(format!(
