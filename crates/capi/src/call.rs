@@ -10,18 +10,22 @@ use std::{
 
 use crate::abi::{MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_result};
 
-/// Why a call did not do what it was asked to.
-pub struct Failure {
-    pub result: milieu_result,
-    pub message: String,
+/// Why a call did not do what it was asked to. One pointer, so that what
+/// succeeds comes back in registers.
+pub struct Failure(Box<Failed>);
+
+struct Failed {
+    result: milieu_result,
+    message: String,
 }
 
 impl Failure {
+    #[cold]
     pub fn new(result: milieu_result, message: impl Display) -> Self {
-        Failure {
+        Failure(Box::new(Failed {
             result,
             message: message.to_string(),
-        }
+        }))
     }
 }
 
@@ -47,7 +51,7 @@ pub fn call(work: impl FnOnce() -> Result<(), Failure>) -> milieu_result {
 
 #[cold]
 fn keep(failure: Failure) -> milieu_result {
-    let Failure { result, message } = failure;
+    let Failed { result, message } = *failure.0;
     // A zero byte would end the message early.
     let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
     // While the thread ends there is nobody to read it.

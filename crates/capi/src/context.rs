@@ -95,12 +95,12 @@ impl Context {
     /// # Safety
     ///
     /// The texts stay as they are for as long as the caller says.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn layer<'a>(&mut self, layer: &milieu_layer) -> Result<Fixed<'a>, Failure> {
         // SAFETY: as the caller vouches.
-        let (id, value) = unsafe { (layer.id.read("id")?, layer.value.read("value")?) };
+        let (id, value) = unsafe { (self.identifiers.get(layer.id)?, layer.value.read("value")?) };
         Ok(Fixed {
-            id: self.identifiers.get(id),
+            id,
             value,
             inherited: layer.inherited,
         })

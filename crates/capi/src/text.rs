@@ -33,15 +33,30 @@ impl milieu_text {
     /// The bytes are readable, and stay as they are, for as long as the caller says.
     #[inline]
     pub(crate) unsafe fn read<'a>(self, what: &str) -> Result<&'a str, Failure> {
+        // SAFETY: as the caller vouches.
+        let bytes = unsafe { self.bytes(what)? };
+        if bytes.is_ascii() {
+            // SAFETY: ASCII is UTF-8. This is known sooner, and nearly always so.
+            return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
+        }
+        std::str::from_utf8(bytes).map_err(|error| not_utf8(what, error))
+    }
+
+    /// What may be a text.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](milieu_text::read).
+    #[inline]
+    unsafe fn bytes<'a>(self, what: &str) -> Result<&'a [u8], Failure> {
         if self.length == 0 {
-            return Ok("");
+            return Ok(&[]);
         }
         if self.bytes.is_null() {
             return Err(null(what));
         }
         // SAFETY: as the caller vouches.
-        let bytes = unsafe { std::slice::from_raw_parts(self.bytes.cast::<u8>(), self.length) };
-        std::str::from_utf8(bytes).map_err(|error| not_utf8(what, error))
+        Ok(unsafe { std::slice::from_raw_parts(self.bytes.cast::<u8>(), self.length) })
     }
 }
 
@@ -113,16 +128,40 @@ pub struct Identifiers {
 
 const PLACES: usize = 8;
 
+#[inline]
+fn place_of(address: usize) -> usize {
+    (address ^ (address >> 4)) % PLACES
+}
+
 impl Identifiers {
     /// The identifier that stays where it is. Whoever names a layer often does
     /// so from one place, so that a look there and a comparison are enough.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](milieu_text::read).
     #[inline]
-    pub fn get(&mut self, id: &str) -> &'static str {
-        let address = id.as_ptr().addr();
-        let place = &mut self.known[(address ^ (address >> 4)) % PLACES];
-        if place.0 != address || place.1 != id {
-            *place = (address, interned(id));
+    pub unsafe fn get(&mut self, id: milieu_text) -> Result<&'static str, Failure> {
+        // SAFETY: as the caller vouches.
+        let bytes = unsafe { id.bytes("id")? };
+        let address = id.bytes.addr();
+        let (known_at, known) = self.known[place_of(address)];
+        if known_at == address && known.as_bytes() == bytes {
+            return Ok(known);
         }
-        place.1
+        // SAFETY: as the caller vouches.
+        unsafe { self.look_up(id) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`get`](Identifiers::get).
+    #[cold]
+    unsafe fn look_up(&mut self, id: milieu_text) -> Result<&'static str, Failure> {
+        // SAFETY: as the caller vouches.
+        let interned = interned(unsafe { id.read("id")? });
+        let address = id.bytes.addr();
+        self.known[place_of(address)] = (address, interned);
+        Ok(interned)
     }
 }
