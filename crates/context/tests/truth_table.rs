@@ -1,203 +1,118 @@
-//! `docs/layers.md` has the truth table of enter × activate × synchronize on
-//! one layer; these are its rows, one test each, in its order.
+//! `docs/layers.md` has the truth table of enter × activate × synchronize on one
+//! layer. Its rows are cases of `cases/layers.txt`, which other languages run as
+//! well, so that all of them mean the same.
 
 mod support;
 
 use std::sync::{Arc, Mutex};
 
-use milieu_context::{Context, Coordinator, Registration};
+use milieu_context::{Context, Coordinator};
 use support::*;
 
 environment! { mod env; v: i32 = "/v/%a%"; }
 use env::Environment;
 
-struct Table {
-    cx: Context<Environment>,
-    peer: Context<Environment>,
-    actions: Arc<Mutex<Vec<String>>>,
-    _registrations: [Registration; 2],
+const CASES: &str = include_str!("cases/layers.txt");
+
+type Ran = Arc<Mutex<Vec<String>>>;
+
+/// The steps of a case, with the numbers of their lines.
+type Steps<'c> = std::vec::IntoIter<(usize, &'c str)>;
+
+/// The cases by their names.
+fn cases() -> Vec<(&'static str, Steps<'static>)> {
+    let mut cases: Vec<(&str, Vec<(usize, &str)>)> = Vec::new();
+    for (number, line) in (1..).zip(CASES.lines()) {
+        match (line.strip_prefix("case "), cases.last_mut()) {
+            _ if line.is_empty() || line.starts_with('#') => {}
+            (Some(name), _) => cases.push((name, Vec::new())),
+            (None, Some((_, steps))) => steps.push((number, line)),
+            (None, None) => panic!("line {number}: a step stands before any case"),
+        }
+    }
+    let cases = cases.into_iter();
+    cases
+        .map(|(name, steps)| (name, steps.into_iter()))
+        .collect()
 }
 
-fn table() -> Table {
-    let coordinator: Coordinator = coordinator(&[("/v/1", "1"), ("/v/2", "2"), ("/v/9", "9")]);
-    let actions = Arc::new(Mutex::new(Vec::new()));
-    let (on, off) = (actions.clone(), actions.clone());
-    let _registrations = [
-        coordinator.on_activation::<A>(move |a| on.lock().unwrap().push(format!("+{}", a.value()))),
-        coordinator.on_deactivation::<A>(move |_| off.lock().unwrap().push("-".into())),
-    ];
-    Table {
-        cx: coordinator.context().unwrap(),
-        peer: coordinator.context().unwrap(),
-        actions,
-        _registrations,
+/// Runs steps, those of a block up to its end.
+fn run(
+    here: &mut Context<Environment>,
+    there: &mut Context<Environment>,
+    ran: &Ran,
+    steps: &mut Steps<'_>,
+) {
+    while let Some((line, step)) = steps.next() {
+        let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
+        match word {
+            "leave" => return,
+            "ran" => {
+                let actions = std::mem::take(&mut *ran.lock().unwrap());
+                assert_eq!(actions.join(" "), rest, "line {line}");
+            }
+            "everywhere" => {
+                here.sync();
+                there.sync();
+                let read = (here.v.to_string(), there.v.to_string());
+                assert_eq!(read, (rest.to_owned(), rest.to_owned()), "line {line}");
+            }
+            "new" => {
+                let new = here.coordinator().context::<Environment>().unwrap();
+                assert_eq!(new.v.to_string(), rest, "line {line}");
+            }
+            "keys" => {
+                let held = here.coordinator().require_lock();
+                let keys = held.entries();
+                let keys = keys.iter().map(|key| format!("{}={}", key.name, key.text));
+                assert_eq!(keys.collect::<Vec<_>>().join(" "), rest, "line {line}");
+            }
+            who => {
+                let (verb, argument) = rest.split_once(' ').unwrap_or((rest, ""));
+                let value = if argument == "''" { "" } else { argument };
+                match (who, verb) {
+                    ("here", "enter") => run(&mut here.enter(A(value)), there, ran, steps),
+                    ("here", "without") => {
+                        here.without::<A, _>(|here| run(here, there, ran, steps));
+                    }
+                    ("here", _) => act(here, verb, value, line),
+                    ("there", _) => act(there, verb, value, line),
+                    _ => panic!("line {line}: there is no step `{step}`"),
+                }
+            }
+        }
     }
 }
 
-impl Table {
-    fn ran(&self) -> Vec<String> {
-        std::mem::take(&mut self.actions.lock().unwrap())
+fn act(cx: &mut Context<Environment>, verb: &str, value: &str, line: usize) {
+    match verb {
+        "activate" => cx.activate(A(value)).unwrap(),
+        "deactivate" => cx.deactivate::<A>().unwrap(),
+        "sync" => cx.sync(),
+        "set" => cx.set::<env::at::v>(value.parse().unwrap()).unwrap(),
+        "is" => assert_eq!(cx.v.to_string(), value, "line {line}"),
+        "name" => assert_eq!(cx.name::<env::at::v>(), value, "line {line}"),
+        _ => panic!("line {line}: there is no verb `{verb}`"),
     }
-    /// What everybody has outside of all blocks.
-    fn everywhere(&mut self, v: i32) {
-        self.cx.sync();
-        self.peer.sync();
-        assert_eq!((self.cx.v, self.peer.v), (v, v));
+}
+
+#[test]
+fn every_case_is_as_described() {
+    let cases = cases();
+    assert!(cases.len() > 14, "the rows of the table, and more");
+    for (name, mut steps) in cases {
+        println!("{name}");
+        let coordinator: Coordinator = coordinator(&[("/v/1", "1"), ("/v/2", "2"), ("/v/9", "9")]);
+        let ran = Ran::default();
+        let (on, off) = (ran.clone(), ran.clone());
+        let _registrations = [
+            coordinator
+                .on_activation::<A>(move |a| on.lock().unwrap().push(format!("+{}", a.value()))),
+            coordinator.on_deactivation::<A>(move |_| off.lock().unwrap().push("-".into())),
+        ];
+        let mut here = coordinator.context().unwrap();
+        let mut there = coordinator.context().unwrap();
+        run(&mut here, &mut there, &ran, &mut steps);
+        assert_eq!(steps.next(), None, "{name}: a `leave` too many");
     }
-}
-
-#[test]
-fn row_1_activate() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    assert_eq!((t.cx.v, t.peer.v), (1, 0));
-    assert_eq!(t.ran(), ["+1"]);
-    t.everywhere(1);
-}
-
-#[test]
-fn row_2_activate_again_with_the_same_value() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    t.cx.activate(A("1")).unwrap();
-    t.peer.activate(A("1")).unwrap();
-    assert_eq!(t.ran(), ["+1"]);
-    t.everywhere(1);
-}
-
-#[test]
-fn row_3_activate_again_with_another_value() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    t.cx.activate(A("2")).unwrap();
-    assert_eq!(t.ran(), ["+1", "+2"]);
-    t.everywhere(2);
-}
-
-#[test]
-fn row_4_deactivate_and_again() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    t.peer.deactivate::<A>().unwrap();
-    t.cx.deactivate::<A>().unwrap();
-    assert_eq!(t.ran(), ["+1", "-"]);
-    t.everywhere(0);
-}
-
-#[test]
-fn row_5_activate_an_empty_value() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    t.cx.activate(A("")).unwrap();
-    assert_eq!(t.ran(), ["+1", "-"]);
-    t.everywhere(0);
-}
-
-#[test]
-fn row_6_enter_runs_no_action_and_stays_here() {
-    let mut t = table();
-    t.cx.with(A("9"), |cx| {
-        assert_eq!(cx.v, 9);
-        t.peer.sync();
-        assert_eq!(t.peer.v, 0);
-    });
-    assert_eq!(t.ran(), [""; 0]);
-    t.everywhere(0);
-}
-
-#[test]
-fn row_7_activate_inside_a_block_of_the_layer() {
-    let mut t = table();
-    t.cx.with(A("9"), |cx| {
-        cx.activate(A("1")).unwrap();
-        assert_eq!(cx.v, 9, "the block covers it");
-        t.peer.sync();
-        assert_eq!(t.peer.v, 1);
-    });
-    assert_eq!(t.cx.v, 1, "and uncovers it");
-    assert_eq!(t.ran(), ["+1"]);
-    t.everywhere(1);
-}
-
-#[test]
-fn row_8_activate_inside_with_the_value_of_the_block() {
-    let mut t = table();
-    t.cx.with(A("9"), |cx| cx.activate(A("9")).unwrap());
-    assert_eq!(t.cx.v, 9);
-    assert_eq!(t.ran(), ["+9"]);
-    t.everywhere(9);
-}
-
-#[test]
-fn row_9_deactivate_inside_a_block_of_the_layer() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    t.cx.with(A("9"), |cx| {
-        cx.deactivate::<A>().unwrap();
-        assert_eq!(cx.v, 9);
-    });
-    assert_eq!(t.cx.v, 0);
-    assert_eq!(t.ran(), ["+1", "-"]);
-    t.everywhere(0);
-}
-
-#[test]
-fn row_10_synchronize_inside_a_block() {
-    let mut t = table();
-    t.cx.with(A("9"), |cx| {
-        t.peer.activate(A("1")).unwrap();
-        cx.sync();
-        assert_eq!(cx.v, 9);
-    });
-    assert_eq!(t.cx.v, 1, "seen by the synchronization inside");
-    assert_eq!(t.ran(), ["+1"]);
-}
-
-#[test]
-fn row_11_no_synchronization_inside_a_block() {
-    let mut t = table();
-    t.cx.with(A("9"), |_| t.peer.activate(A("1")).unwrap());
-    assert_eq!(t.cx.v, 0, "not seen yet");
-    t.everywhere(1);
-}
-
-#[test]
-fn row_12_without_and_activate() {
-    let mut t = table();
-    t.cx.activate(A("1")).unwrap();
-    t.cx.without::<A, _>(|cx| {
-        assert_eq!(cx.v, 0);
-        cx.activate(A("2")).unwrap();
-        assert_eq!(cx.v, 0);
-    });
-    assert_eq!(t.cx.v, 2);
-    assert_eq!(t.ran(), ["+1", "+2"]);
-    t.everywhere(2);
-}
-
-#[test]
-fn row_13_nested_blocks_of_the_layer_and_activate() {
-    let mut t = table();
-    t.cx.with(A("9"), |cx| {
-        cx.with(A("2"), |cx| {
-            cx.activate(A("1")).unwrap();
-            assert_eq!(cx.v, 2);
-        });
-        assert_eq!(cx.v, 9);
-    });
-    assert_eq!(t.cx.v, 1);
-    t.everywhere(1);
-}
-
-#[test]
-fn row_14_a_later_block_sees_no_more_than_the_last_synchronization() {
-    let mut t = table();
-    t.peer.set::<env::at::v>(5).unwrap();
-    t.peer.activate(A("1")).unwrap();
-    t.peer.set::<env::at::v>(7).unwrap();
-    t.cx.with(A("1"), |cx| assert_eq!(cx.v, 1));
-    assert_eq!(t.cx.v, 0);
-    t.cx.sync();
-    assert_eq!(t.cx.v, 7);
-    t.cx.without::<A, _>(|cx| assert_eq!(cx.v, 5));
 }
