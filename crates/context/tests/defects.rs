@@ -1,4 +1,5 @@
-//! What the reference implementation gets wrong, each done right here.
+//! What the reference implementation gets wrong, each done right here; what one
+//! layer is enough to show stands in `cases/layers.txt`.
 
 mod support;
 
@@ -45,24 +46,6 @@ fn a_panic_that_leaves_a_block_rolls_back() {
     }));
     assert!(block.is_err());
     assert_eq!((cx.accuracy, cx.layers().len()), (10, 0));
-}
-
-#[test]
-fn deactivating_before_a_peer_synchronizes_leaves_the_peer_inactive() {
-    let (_c, mut cx, mut peer) = open();
-    cx.activate(BatteryLow("yes")).unwrap();
-    cx.deactivate::<BatteryLow>().unwrap();
-    peer.sync();
-    assert_eq!((peer.accuracy, peer.layers().len()), (10, 0));
-}
-
-#[test]
-fn the_last_of_two_activations_is_what_a_peer_sees() {
-    let (_c, mut cx, mut peer) = open();
-    cx.activate(BatteryLow("yes")).unwrap();
-    cx.activate(BatteryLow("2")).unwrap();
-    peer.sync();
-    assert_eq!(peer.accuracy, 2);
 }
 
 #[test]
@@ -141,17 +124,6 @@ fn layer_values_stay_within_their_level() {
                 .any(|entry| entry.name == name)
         );
     }
-}
-
-#[test]
-fn synchronizing_inside_a_block_keeps_the_global_layer_for_later() {
-    let (_c, mut cx, mut peer) = open();
-    cx.with(BatteryLow("yes"), |cx| {
-        peer.activate(BatteryLow("2")).unwrap();
-        cx.sync();
-        assert_eq!(cx.accuracy, 3);
-    });
-    assert_eq!(cx.accuracy, 2);
 }
 
 #[test]
