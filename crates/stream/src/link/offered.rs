@@ -1,7 +1,7 @@
 //! What other machines publish, and what of it is read here.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use milieu_keys::Name;
@@ -27,7 +27,7 @@ pub(super) struct Offered {
     /// The number of the last channel.
     last_channel: u32,
     /// What is fetched.
-    pub arrivals: HashMap<(PeerId, Channel), Arrival>,
+    pub arrivals: BTreeMap<(PeerId, Channel), Arrival>,
 }
 
 /// Who publishes a name, in the order in which they are preferred.

@@ -3,7 +3,7 @@
 //! All of this happens while the machine is at work for the link. What others
 //! notice while the machine is at work for them they leave as notes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -36,7 +36,7 @@ pub(super) struct State {
     pub capabilities: Capabilities,
     pub notes: Arc<Notes>,
     pub terms: Terms,
-    pub peers: HashMap<PeerId, Known>,
+    pub peers: BTreeMap<PeerId, Known>,
     left: VecDeque<PeerView>,
     pub local: Local,
     pub offered: Offered,
@@ -76,7 +76,7 @@ impl State {
             capabilities,
             notes,
             terms,
-            peers: HashMap::new(),
+            peers: BTreeMap::new(),
             left: VecDeque::new(),
             local: Local::default(),
             offered: Offered::default(),
