@@ -206,8 +206,7 @@ const OTHERS: [(&str, &str); 2] = [
     ("milieu-stream", "queues"),
 ];
 
-/// Asks the system what Miri has no answer to. Its own tests have programs in C under
-/// the address sanitizer besides.
+/// Asks the system what Miri has no answer to: it runs under the address sanitizer.
 const NOT_INTERPRETED: (&str, &str) = ("milieu-capi", "boundary");
 
 /// Miri interprets on one processor, so the test programs run side by side.
@@ -235,32 +234,38 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
             other.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation");
             outcome = outcome.and(tests(other)?);
         }
-        return Ok(outcome);
+        return Ok(outcome.and(sanitized(NOT_INTERPRETED)?));
     }
     eprintln!(
         "Miri is not installed (rustup toolchain install nightly --component miri,rust-src); \
          the address sanitizer stands in for it"
     );
-    let host = fuzz::host()?;
-    let test = |package: &str| {
-        let mut cargo = process::cargo(["test", "-p", package, "--target", &host]);
-        cargo
-            // The sanitizers are in the stable compiler too, behind this door.
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", "-Zsanitizer=address")
-            .env("CARGO_TARGET_DIR", "target/sanitizer");
-        cargo
-    };
-    let mut context = test(CONTEXT);
+    let mut context = sanitizing(CONTEXT)?;
     context.args(["--lib", "--tests"]);
     let mut outcome = tests(context)?;
-    for (package, name) in OTHERS.into_iter().chain([NOT_INTERPRETED]) {
-        let mut other = test(package);
-        other.args(["--test", name]);
-        other.env("ASAN_OPTIONS", "detect_leaks=0");
-        outcome = outcome.and(tests(other)?);
+    for test in OTHERS.into_iter().chain([NOT_INTERPRETED]) {
+        outcome = outcome.and(sanitized(test)?);
     }
     Ok(outcome)
+}
+
+/// Runs a test of a package under the address sanitizer.
+fn sanitized((package, name): (&str, &str)) -> Result<Outcome> {
+    let mut test = sanitizing(package)?;
+    test.args(["--test", name])
+        .env("ASAN_OPTIONS", "detect_leaks=0");
+    tests(test)
+}
+
+fn sanitizing(package: &str) -> Result<Command> {
+    let host = fuzz::host()?;
+    let mut cargo = process::cargo(["test", "-p", package, "--target", &host]);
+    cargo
+        // The sanitizers are in the stable compiler too, behind this door.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_TARGET_DIR", "target/sanitizer");
+    Ok(cargo)
 }
 
 fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
