@@ -70,15 +70,17 @@ fn folders_may_come_later_and_be_replaced() {
     source.failure("there is no such file");
     fs::create_dir(root.path().join("a")).unwrap();
     fs::create_dir(root.path().join("a/b")).unwrap();
-    fs::write(&path, "one").unwrap();
+    replace(&path, "one");
     says(&mut source, "one");
     fs::rename(root.path().join("a/b"), root.path().join("a/c")).unwrap();
     source.failure("there is no such file");
-    put(root.path(), "a/b/mode", "two");
+    fs::create_dir(root.path().join("a/b")).unwrap();
+    replace(&path, "two");
     says(&mut source, "two");
     fs::remove_dir_all(root.path().join("a")).unwrap();
     source.failure("there is no such file");
-    put(root.path(), "a/b/mode", "three");
+    fs::create_dir_all(root.path().join("a/b")).unwrap();
+    replace(&path, "three");
     says(&mut source, "three");
 }
 

@@ -100,8 +100,9 @@ impl Content {
         let name = self.path.file_name().unwrap_or(OsStr::new("")).to_owned();
         let mut is_told = news.is_all_new;
         // Whoever has just made the folder may still write the file, and the
-        // beginning of that was not told.
-        if is_told && self.due.is_some() && self.path.exists() {
+        // beginning of that was not told. Whether the file is there already
+        // must not be asked: it may come before it is read.
+        if is_told && self.due.is_some() {
             is_told = false;
             self.settle(now);
         }
