@@ -188,8 +188,8 @@ impl<'w> Pairs<'w> {
 
 /// An equivalence test: not that no difference was found, but that there is none
 /// of 2 %. The processor's time can show that on a machine that has other work,
-/// too; the time on the wall is then not precise enough, and may not show the
-/// contrary.
+/// too; the time on the wall is then not precise enough, and where it is, may
+/// not show the contrary.
 #[test]
 fn an_application_is_as_fast_with_the_harness_as_without() {
     let _alone = alone();
@@ -217,7 +217,8 @@ fn an_application_is_as_fast_with_the_harness_as_without() {
         "{processor:?}; the pilot: {pilot:?}"
     );
     let (low, high) = wall.confidence.unwrap();
-    assert!(low < 1.02 && high > 0.98, "{wall:?}");
+    let is_precise = high - low < 0.06;
+    assert!(!is_precise || (low < 1.02 && high > 0.98), "{wall:?}");
 }
 
 /// 200 times, what takes the same time twice, and half as long again.
