@@ -1,6 +1,8 @@
 //! Paths on a real file system: whatever leads to another content of one is told.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -18,6 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The content of a file; nothing if there is none.
 type Content = Option<String>;
 
+/// What is in a file. A pipe without a writer has nothing, and nobody waits for one.
+fn content_of(path: &Path) -> Content {
+    let mut options = fs::File::options();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = options.read(true).custom_flags(flags).open(path).ok()?;
+    io::read_to_string(file).ok()
+}
+
 /// Watched paths, and what was read each time one of them was news.
 struct Watched {
     files: Files,
@@ -33,7 +43,7 @@ impl Watched {
         let (told, news) = channel();
         let files = Files::start(pace, move |turn| {
             for path in turn.paths() {
-                let _ = told.send((path.to_owned(), fs::read_to_string(path).ok()));
+                let _ = told.send((path.to_owned(), content_of(path)));
             }
         })
         .unwrap();
