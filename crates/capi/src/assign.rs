@@ -53,8 +53,8 @@ fn invalid(error: Invalid) -> Failure {
 }
 
 macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident($input:ident: $type:ty) $text:expr;)*) => {$(
-        $(#[$doc])*
+    ($($(#[$attribute:meta])* $name:ident($input:ident: $type:ty) $text:expr;)*) => {$(
+        $(#[$attribute])*
         ///
         /// # Safety
         ///
@@ -80,8 +80,10 @@ setters! {
     milieu_context_set_signed(number: i64) &number.to_string();
     /// Assigns an unsigned integer.
     milieu_context_set_unsigned(number: u64) &number.to_string();
+    #[cfg(feature = "floats")]
     /// Assigns a float of 32 bits.
     milieu_context_set_float(number: f32) &number.to_string();
+    #[cfg(feature = "floats")]
     /// Assigns a float of 64 bits.
     milieu_context_set_double(number: f64) &number.to_string();
 }

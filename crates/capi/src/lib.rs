@@ -23,6 +23,8 @@ mod assign;
 mod call;
 mod context;
 mod coordinator;
+#[cfg(feature = "store")]
+mod files;
 mod handle;
 mod hold;
 mod layout;
@@ -35,5 +37,7 @@ pub use assign::*;
 pub use call::{milieu_message, milieu_result_name, milieu_version};
 pub use context::*;
 pub use coordinator::*;
+#[cfg(feature = "store")]
+pub use files::{milieu_coordinator_open, milieu_coordinator_persist};
 pub use hold::*;
 pub use scope::*;

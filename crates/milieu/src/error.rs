@@ -3,7 +3,12 @@
 use std::fmt;
 
 use milieu_context::{Invalid, KeyError, OpenError, SwitchError, UnknownLayer};
-use milieu_keys::{NameError, OptionError, options::DeclarationError};
+use milieu_keys::NameError;
+#[cfg(feature = "options")]
+use milieu_keys::OptionError;
+#[cfg(feature = "store")]
+use milieu_keys::options::DeclarationError;
+#[cfg(feature = "store")]
 use milieu_store::StoreError;
 
 use crate::required::Missing;
@@ -15,10 +20,13 @@ use crate::required::Missing;
 #[non_exhaustive]
 pub enum Error {
     /// The files, reading or writing them.
+    #[cfg(feature = "store")]
     Store(StoreError),
     /// The command line, or an environment variable.
+    #[cfg(feature = "options")]
     Options(OptionError),
     /// The metadata of the environment.
+    #[cfg(feature = "store")]
     Rules(DeclarationError),
     /// The environment and the keys do not fit.
     Open(Box<OpenError>),
@@ -51,8 +59,11 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(feature = "store")]
             Error::Store(error) => error.fmt(f),
+            #[cfg(feature = "options")]
             Error::Options(error) => error.fmt(f),
+            #[cfg(feature = "store")]
             Error::Rules(error) => error.fmt(f),
             Error::Open(error) => error.fmt(f),
             Error::Missing(all) => {
@@ -94,7 +105,8 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {}
 
 macro_rules! from {
-    ($($variant:ident($error:ty)),* $(,)?) => {$(
+    ($($(#[$gate:meta])? $variant:ident($error:ty)),* $(,)?) => {$(
+        $(#[$gate])?
         impl From<$error> for Error {
             fn from(error: $error) -> Self {
                 Error::$variant(error.into())
@@ -103,8 +115,11 @@ macro_rules! from {
     )*};
 }
 from! {
+    #[cfg(feature = "store")]
     Store(StoreError),
+    #[cfg(feature = "options")]
     Options(OptionError),
+    #[cfg(feature = "store")]
     Rules(DeclarationError),
     Open(OpenError),
     Switch(SwitchError),

@@ -43,12 +43,17 @@
 //! - nothing is printed: an [`Error`] and a help text are values, which render
 //!   as a person should read them.
 
+#[cfg(feature = "store")]
+mod builder;
 mod contexts;
 #[cfg(feature = "stream")]
 mod control;
 mod error;
 mod export;
+#[cfg(feature = "store")]
+mod files;
 mod open;
+#[cfg(feature = "store")]
 mod persist;
 mod required;
 #[cfg(feature = "stream")]
@@ -57,6 +62,7 @@ mod streams;
 mod task;
 #[cfg(feature = "tracing")]
 mod traced;
+#[cfg(feature = "store")]
 mod watch;
 #[cfg(feature = "axum")]
 mod web;
@@ -65,6 +71,7 @@ mod web;
 pub use milieu_context as context;
 pub use milieu_diagnostics as diagnostics;
 pub use milieu_keys as keys;
+#[cfg(feature = "store")]
 pub use milieu_store as store;
 /// Streams: flows, operators, names, subscriptions.
 #[cfg(feature = "stream")]
@@ -88,12 +95,17 @@ pub use milieu_context::{
 };
 pub use milieu_macros::{Choice, Environment, environment, layer};
 
+#[cfg(feature = "options")]
+pub use builder::options_of;
+#[cfg(feature = "store")]
+pub use builder::{Builder, Start};
 pub use contexts::Contexts;
 #[cfg(feature = "stream")]
 pub use control::{Control, NO_FRAME};
 pub use error::Error;
 pub use export::specification_of;
-pub use open::{Builder, Milieu, Start, options_of};
+pub use open::Milieu;
+#[cfg(feature = "store")]
 pub use persist::Persisted;
 pub use required::Missing;
 #[cfg(feature = "stream")]
@@ -102,6 +114,7 @@ pub use streams::{Acting, Applied, ContextReader, Keeping, Stream};
 pub use task::spawn;
 #[cfg(feature = "tracing")]
 pub use traced::{Traced, TracedEntered};
+#[cfg(feature = "store")]
 pub use watch::{News, Watching};
 #[cfg(feature = "axum")]
 pub use web::RequestContext;

@@ -82,7 +82,7 @@ impl Milieu {
         if changes.is_empty() {
             return Ok(Persisted::default());
         }
-        let mut store = self.store_of_user()?;
+        let mut store = self.files.store_of_user()?;
         let mut wrong = None;
         let resolve = |conflict: &Conflict| {
             let decision = decide(&mut resolve, conflict, self.coordinator());
@@ -143,13 +143,14 @@ impl Milieu {
     fn hold(&self) -> (MutexGuard<'_, KeySet>, Held) {
         loop {
             let held = self.coordinator().require_lock();
-            match self.known.user.try_lock() {
+            match self.files.known.user.try_lock() {
                 Ok(known) => return (known, held),
                 Err(TryLockError::Poisoned(poisoned)) => return (poisoned.into_inner(), held),
                 Err(TryLockError::WouldBlock) => drop(held),
             }
             drop(
-                self.known
+                self.files
+                    .known
                     .user
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner),

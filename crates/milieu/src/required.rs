@@ -6,7 +6,9 @@
 use std::fmt;
 
 use milieu_context::{Coordinator, Description};
-use milieu_keys::{Options, Pattern, options::Program};
+use milieu_keys::Pattern;
+#[cfg(feature = "options")]
+use milieu_keys::{Options, options::Program};
 
 /// A key that nobody gives a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,22 @@ pub(crate) fn missing(
 }
 
 fn remedies(value: &milieu_context::Descriptor, file: Option<&str>) -> Vec<String> {
+    let mut remedies = options(value);
+    remedies.extend(file.map(|file| format!("write it into {file}")));
+    if remedies.is_empty() {
+        remedies.push("assign it before the first context".into());
+    }
+    remedies
+}
+
+#[cfg(not(feature = "options"))]
+fn options(_: &milieu_context::Descriptor) -> Vec<String> {
+    Vec::new()
+}
+
+/// What the command line and variables can do about it.
+#[cfg(feature = "options")]
+fn options(value: &milieu_context::Descriptor) -> Vec<String> {
     let mut remedies = Vec::new();
     let options = Options::new(Program::default(), [(value.pattern, value.metadata)]);
     for entry in options.iter().flat_map(Options::entries) {
@@ -79,6 +97,5 @@ fn remedies(value: &milieu_context::Descriptor, file: Option<&str>) -> Vec<Strin
         let variables = entry.variables().iter();
         remedies.extend(variables.map(|variable| format!("set variable {variable}")));
     }
-    remedies.extend(file.map(|file| format!("write it into {file}")));
     remedies
 }

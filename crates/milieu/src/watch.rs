@@ -10,7 +10,7 @@ use milieu_context::{Coordinator, Difference, Invalid};
 use milieu_keys::Namespace;
 use milieu_store::watch::{self, FileNews, Filter, Pace, Watch};
 
-use crate::{Error, Milieu, open::Known};
+use crate::{Error, Milieu, files::Known};
 
 /// What has come from the files.
 #[derive(Clone, Debug)]
@@ -57,11 +57,11 @@ impl Milieu {
     ///
     /// Fails where a file cannot be read or watched.
     pub fn watch(&self, tell: impl Fn(News) + Send + Sync + 'static) -> Result<Watching, Error> {
-        let store = self.store()?;
+        let store = self.files.store()?;
         let watch = Arc::new(Watch::start(&store, Pace::default())?);
         let taker = Arc::new(Taker {
             coordinator: self.coordinator().clone(),
-            known: Arc::clone(&self.known),
+            known: Arc::clone(&self.files.known),
             watch: OnceLock::from(Arc::downgrade(&watch)),
         });
         let tell = Arc::new(tell);
@@ -69,7 +69,7 @@ impl Milieu {
             let (taker, tell) = (Arc::clone(&taker), Arc::clone(&tell));
             let mut refused = String::new();
             // What has changed since the program read it counts as news.
-            let known = self.known.read(namespace, store.keys());
+            let known = self.files.known.read(namespace, store.keys());
             let filter = Filter::all().in_namespace(namespace);
             watch.on_change(&known, filter, move |news| {
                 if namespace == Namespace::User {

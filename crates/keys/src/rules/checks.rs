@@ -1,7 +1,7 @@
 //! The checks of `check/…`, ready to be applied.
 
 use super::formats::{self, FileKind, FileSystem, IpVersion};
-use super::{Scalar, dates::Dates, known::nearest, range, range::Range, units::Unit};
+use super::{Scalar, dates::Dates, range, range::Range, types::not_among, units::Unit};
 use regex_lite::Regex;
 
 /// One check with what it needs.
@@ -148,16 +148,4 @@ fn among(text: &str, choices: &[String]) -> Result<(), String> {
         return Ok(());
     }
     Err(not_among(text, choices))
-}
-
-/// Says that a text is none of the choices, and which one may be meant.
-pub(super) fn not_among(text: &str, choices: &[String]) -> String {
-    const MOST: usize = 12;
-    let meant = nearest(text, choices.iter().map(String::as_str));
-    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-    let mut listed = choices[..choices.len().min(MOST)].join(", ");
-    if choices.len() > MOST {
-        listed.push_str(", …");
-    }
-    format!("is not one of the texts allowed: {listed}{meant}")
 }

@@ -1,5 +1,8 @@
 //! The forms that texts can be required to have: paths, ports, addresses.
 
+// Without the feature there is nobody to require them.
+#![cfg_attr(not(feature = "checks"), allow(dead_code))]
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a path is to name.

@@ -1,5 +1,8 @@
 //! The metadata that specifications may use, and the form that each takes.
 
+// Without the feature metadata is taken as the compiler of the specification left it.
+#![cfg_attr(not(feature = "checks"), allow(dead_code))]
+
 use super::RuleError;
 use crate::pattern::Pattern;
 use std::fmt;

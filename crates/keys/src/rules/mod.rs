@@ -30,15 +30,23 @@
 //! not know its metadata, so whoever shows a key or a value asks
 //! [`Rules::secret`] or [`Secrets`](crate::Secrets) first; `docs/secrets.md` lists who does.
 
+#[cfg(feature = "checks")]
 mod build;
+#[cfg(feature = "checks")]
 mod checks;
+#[cfg(feature = "checks")]
 mod convert;
+#[cfg(feature = "checks")]
 mod dates;
 mod formats;
 mod known;
 mod old_names;
+#[cfg(not(feature = "checks"))]
+mod plain;
+#[cfg(feature = "checks")]
 mod range;
 mod types;
+#[cfg(feature = "checks")]
 mod units;
 
 pub use formats::{FileKind, FileSystem};
@@ -47,9 +55,11 @@ pub(crate) use known::{flag, long_option, short_option};
 pub use old_names::OldName;
 pub use types::{Scalar, Type, parse_boolean};
 
+#[cfg(feature = "checks")]
 use checks::Check;
 use std::borrow::Cow;
 use std::fmt;
+#[cfg(feature = "checks")]
 use units::Unit;
 
 /// What is shown in place of a secret, however long that is.
@@ -76,8 +86,11 @@ pub type Metadata<'a> = &'a [(&'a str, &'a str)];
 pub struct Rules {
     type_: Type,
     variants: Vec<String>,
+    #[cfg(feature = "checks")]
     unit: Option<Unit>,
+    #[cfg(feature = "checks")]
     checks: Vec<Check>,
+    #[cfg(feature = "floats")]
     infinite: bool,
     default: Option<String>,
     read_only: bool,
@@ -93,8 +106,11 @@ impl Rules {
         Rules {
             type_: Type::String,
             variants: Vec::new(),
+            #[cfg(feature = "checks")]
             unit: None,
+            #[cfg(feature = "checks")]
             checks: Vec::new(),
+            #[cfg(feature = "floats")]
             infinite: false,
             default: None,
             read_only: false,
@@ -112,7 +128,10 @@ impl Rules {
     /// The first metadata that cannot be meant: an unknown type, a default that
     /// breaks the rules, a range that is empty.
     pub fn from_metadata(metadata: Metadata<'_>) -> Result<Rules, RuleError> {
-        build::rules(metadata)
+        #[cfg(feature = "checks")]
+        return build::rules(metadata);
+        #[cfg(not(feature = "checks"))]
+        plain::rules(metadata)
     }
 
     /// The type.
@@ -192,6 +211,9 @@ impl Rules {
         files: &dyn FileSystem,
     ) -> Result<Scalar<'a>, Violation> {
         let scalar = self.check(text)?;
+        #[cfg(not(feature = "checks"))]
+        let _ = files;
+        #[cfg(feature = "checks")]
         for check in &self.checks {
             check
                 .apply_to_files(text, files)
@@ -223,6 +245,7 @@ impl Rules {
     fn read<'a>(&self, text: &'a str) -> Result<Scalar<'a>, Violation> {
         let type_ = self.type_;
         let broken = |message: String| Violation::new(format!("type={type_}"), text, message);
+        #[cfg(feature = "checks")]
         if let Some(unit) = self.unit.as_ref().filter(|_| type_.is_number()) {
             // A number without a unit is in the base unit already.
             if text.parse::<f64>().is_err() {
@@ -236,6 +259,7 @@ impl Rules {
         }
         match type_ {
             Type::Boolean => types::boolean(text).map(Scalar::Boolean).map_err(broken),
+            #[cfg(feature = "floats")]
             Type::Float | Type::Double => types::float(type_, text, self.infinite)
                 .map(Scalar::Float)
                 .map_err(broken),
@@ -247,6 +271,7 @@ impl Rules {
         }
     }
 
+    #[cfg(feature = "checks")]
     fn read_quantity<'a>(&self, unit: &Unit, text: &'a str) -> Result<Scalar<'a>, Violation> {
         let type_ = self.type_;
         let broken = |message: String| Violation::new(format!("check/unit={unit}"), text, message);
@@ -279,7 +304,7 @@ impl Rules {
     fn variant(&self, text: &str) -> Result<u32, String> {
         match self.variants.iter().position(|variant| variant == text) {
             Some(index) => Ok(index as u32),
-            None => Err(checks::not_among(text, &self.variants)),
+            None => Err(types::not_among(text, &self.variants)),
         }
     }
 
@@ -288,6 +313,14 @@ impl Rules {
         if !self.secret {
             return violation;
         }
+        #[cfg(not(feature = "checks"))]
+        return violation.redacted();
+        #[cfg(feature = "checks")]
+        self.veiled_by_checks(violation)
+    }
+
+    #[cfg(feature = "checks")]
+    fn veiled_by_checks(&self, violation: Violation) -> Violation {
         // Nearly every reason quotes or measures the value. What the
         // specification says of an expression in its own words does not.
         let own_words = self.checks.iter().find_map(|check| match &check.kind {
@@ -305,6 +338,9 @@ impl Rules {
 
     /// Applies the checks beyond the type.
     fn apply(&self, text: &str, scalar: Scalar<'_>) -> Result<(), Violation> {
+        #[cfg(not(feature = "checks"))]
+        let _ = (text, scalar);
+        #[cfg(feature = "checks")]
         for check in &self.checks {
             check
                 .apply(text, scalar)

@@ -1,15 +1,21 @@
 //! What a key was called before.
 
+#[cfg(feature = "checks")]
+use super::RuleError;
+#[cfg(feature = "checks")]
 use super::build::Given;
+#[cfg(feature = "checks")]
 use super::convert::{Conversion, Kind};
+#[cfg(feature = "checks")]
 use super::known::{array_index, array_level};
-use super::{RuleError, Rules, Violation};
+use super::{Rules, Violation};
 use std::borrow::Cow;
 
 /// A name that a key had before.
 #[derive(Clone, Debug)]
 pub struct OldName {
     name: String,
+    #[cfg(feature = "checks")]
     conversion: Option<Conversion>,
 }
 
@@ -31,6 +37,9 @@ impl Rules {
     /// # Errors
     /// A value that cannot be converted, or that the rules do not allow then.
     pub fn convert<'a>(&self, old: &OldName, text: &'a str) -> Result<Cow<'a, str>, Violation> {
+        #[cfg(not(feature = "checks"))]
+        let (_, converted) = (old, Cow::Borrowed(text));
+        #[cfg(feature = "checks")]
         let converted = match &old.conversion {
             None => Cow::Borrowed(text),
             Some(conversion) => conversion
@@ -43,6 +52,7 @@ impl Rules {
 }
 
 /// Reads the old names of a key that has these rules.
+#[cfg(feature = "checks")]
 pub(super) fn read(given: &Given<'_>, rules: &Rules) -> Result<Vec<OldName>, RuleError> {
     let names = given.array("was")?;
     for key in given.keys() {
@@ -78,6 +88,7 @@ pub(super) fn read(given: &Given<'_>, rules: &Rules) -> Result<Vec<OldName>, Rul
 }
 
 /// How values of that old name are converted.
+#[cfg(feature = "checks")]
 fn conversion(
     given: &Given<'_>,
     rules: &Rules,

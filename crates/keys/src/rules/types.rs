@@ -1,5 +1,6 @@
 //! The types of values, and the texts that stand for their values.
 
+use super::known::nearest;
 use std::borrow::Cow;
 use std::fmt;
 use std::num::IntErrorKind;
@@ -170,6 +171,7 @@ pub(super) fn integer(type_: Type, text: &str) -> Result<i128, String> {
 }
 
 /// Reads a floating-point number of that type; the error says why it is none.
+#[cfg(feature = "floats")]
 pub(super) fn float(type_: Type, text: &str, infinite: bool) -> Result<f64, String> {
     let not_a_number = || "is not a number; give one such as `0.5` or `1e-3`".to_owned();
     let number = if type_ == Type::Float {
@@ -206,6 +208,7 @@ pub(super) fn float(type_: Type, text: &str, infinite: bool) -> Result<f64, Stri
 }
 
 /// The shortest text that reads back as the same number of that type.
+#[cfg(feature = "floats")]
 pub(super) fn float_text(type_: Type, number: f64) -> String {
     // Plain digits as long as a person would write them. The float nearest to
     // 0.00001 is a little less than that.
@@ -225,10 +228,26 @@ pub(super) fn text<'a>(type_: Type, variants: &'a [String], scalar: Scalar<'a>) 
         Scalar::Boolean(false) => Cow::Borrowed("false"),
         Scalar::Signed(number) => Cow::Owned(number.to_string()),
         Scalar::Unsigned(number) => Cow::Owned(number.to_string()),
+        #[cfg(feature = "floats")]
         Scalar::Float(number) => Cow::Owned(float_text(type_, number)),
+        // There are no such types then.
+        #[cfg(not(feature = "floats"))]
+        Scalar::Float(_) => Cow::Borrowed(type_.as_str()),
         Scalar::Text(text) => Cow::Borrowed(text),
         Scalar::Variant(index) => variants
             .get(index as usize)
             .map_or(Cow::Borrowed(""), |v| Cow::Borrowed(v.as_str())),
     }
+}
+
+/// Says that a text is none of the choices, and which one may be meant.
+pub(super) fn not_among(text: &str, choices: &[String]) -> String {
+    const MOST: usize = 12;
+    let meant = nearest(text, choices.iter().map(String::as_str));
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    let mut listed = choices[..choices.len().min(MOST)].join(", ");
+    if choices.len() > MOST {
+        listed.push_str(", …");
+    }
+    format!("is not one of the texts allowed: {listed}{meant}")
 }

@@ -1,0 +1,227 @@
+//! The files behind a key set, and what is known of the keys in them.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    time::SystemTime,
+};
+
+use milieu_context::{
+    Coordinator, Description, Descriptor, Difference, Identity, Invalid, OpenError,
+};
+use milieu_keys::{
+    KeySet, Migration, Namespace, Secrets, migration::Notice, options::DeclarationError,
+};
+use milieu_store::{Author, Place, Store, StoreError, watch::FileNews};
+
+use crate::{Error, Milieu, open::lock};
+
+/// The files of a program.
+pub(crate) struct Files {
+    /// All of them, in the order of the cascade.
+    pub places: Vec<Place>,
+    pub known: Arc<Known>,
+    /// Who persists.
+    pub author: Author,
+}
+
+impl Files {
+    /// Files that have been read, with these keys.
+    pub fn new(places: Vec<Place>, keys: KeySet) -> Files {
+        Files {
+            places,
+            known: Arc::new(Known {
+                user: Mutex::new(of_user(keys)),
+                told: Mutex::default(),
+            }),
+            author: Author::of_this_process(),
+        }
+    }
+
+    /// Learns what an environment says of old names and of secrets, and gives
+    /// its keys their values from names of before.
+    pub fn adopt(&self, environment: &Description, coordinator: &Coordinator) -> Result<(), Error> {
+        if !self.known.learn(environment)? {
+            return Ok(());
+        }
+        let keys = self.read(self.places.clone())?.into_keys();
+        for namespace in [Namespace::User, Namespace::System] {
+            let taken = self.known.take_over(coordinator, namespace, keys.clone());
+            taken.map_err(OpenError::Invalid)?;
+        }
+        Ok(())
+    }
+
+    /// All files as they are now, read as the environments want it.
+    pub fn store(&self) -> Result<Store, Error> {
+        Ok(self.prepared(self.read(self.places.clone())?))
+    }
+
+    /// The user's files alone.
+    pub fn store_of_user(&self) -> Result<Store, Error> {
+        let places = self.of(Namespace::User).cloned().collect();
+        Ok(self.prepared(self.read(places)?))
+    }
+
+    /// Reads files; an error shows no line that may hold a secret.
+    fn read(&self, places: Vec<Place>) -> Result<Store, StoreError> {
+        Store::read(places).map_err(|error| shown(error, self.known.is_open()))
+    }
+
+    fn prepared(&self, store: Store) -> Store {
+        let told = lock(&self.known.told);
+        store
+            .signed(self.author.clone(), SystemTime::now)
+            .knowing(told.migration.clone(), told.secrets.clone())
+    }
+
+    /// The file that the user is to write into.
+    pub fn of_user(&self) -> Option<String> {
+        let file = self.of(Namespace::User).next();
+        file.map(|file| file.path.display().to_string())
+    }
+
+    fn of(&self, namespace: Namespace) -> impl Iterator<Item = &Place> {
+        let of = move |place: &&Place| place.namespace == namespace;
+        self.places.iter().filter(of)
+    }
+}
+
+impl Default for Files {
+    /// None.
+    fn default() -> Files {
+        Files::new(Vec::new(), KeySet::new())
+    }
+}
+
+impl Milieu {
+    /// What files say under names that are others today, and keys that are no
+    /// more: to be shown to those who wrote them, for example with
+    /// [`diagnostics`](Notice::diagnostics). Environments know old names, so
+    /// there are none before the first context.
+    pub fn notices(&self) -> Vec<Notice> {
+        lock(&self.files.known.told).notices.clone()
+    }
+}
+
+/// What is known of files and of the keys in them.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The user's keys as this program has read or written them last.
+    pub user: Mutex<KeySet>,
+    /// What the environments say of old names and of secrets.
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    environments: HashSet<Identity>,
+    values: Vec<&'static Descriptor>,
+    /// Keys that are no more, and why.
+    removed: Vec<(String, &'static str)>,
+    migration: Migration,
+    secrets: Secrets,
+    notices: Vec<Notice>,
+}
+
+impl Known {
+    /// Learns what an environment says; whether that is something new.
+    fn learn(&self, environment: &Description) -> Result<bool, DeclarationError> {
+        let says = |value: &&Descriptor| {
+            let words = ["was/", "removed", "deprecated", "secret"];
+            let mut metadata = value.metadata.iter();
+            metadata.any(|(key, _)| words.iter().any(|word| key.starts_with(word)))
+        };
+        let mut told = lock(&self.told);
+        if !told.environments.insert(environment.identity()) {
+            return Ok(false);
+        }
+        let removed = environment.removed();
+        if removed.is_empty() && !environment.values().iter().any(|v| says(&v)) {
+            return Ok(false);
+        }
+        told.values.extend(environment.values());
+        told.removed.extend(removed);
+        let told = &mut *told;
+        let values = || told.values.iter().map(|v| (v.pattern, v.metadata));
+        let removed = told.removed.iter();
+        let removed: Vec<_> = removed
+            .map(|(name, why)| (&**name, [("removed", *why)]))
+            .collect();
+        let removed = removed.iter().map(|(name, says)| (*name, &says[..]));
+        told.migration = Migration::new(values().chain(removed))?;
+        told.secrets = Secrets::new(values());
+        Ok(!told.migration.is_empty())
+    }
+
+    /// Whether it is known that no value is a secret.
+    fn is_open(&self) -> bool {
+        let told = lock(&self.told);
+        !told.environments.is_empty() && told.secrets.is_empty()
+    }
+
+    /// What happened to a file, without lines that may hold a secret.
+    pub fn shown(&self, news: FileNews) -> FileNews {
+        match news {
+            FileNews::Invalid { path, error } => {
+                let error = match &*error {
+                    // An environment may have come after the watch.
+                    StoreError::Text {
+                        source,
+                        diagnostics,
+                    } => {
+                        let (source, diagnostics) = (source.clone(), diagnostics.clone());
+                        let text = StoreError::Text {
+                            source,
+                            diagnostics,
+                        };
+                        shown(text, self.is_open()).into()
+                    }
+                    _ => error,
+                };
+                FileNews::Invalid { path, error }
+            }
+            news => news,
+        }
+    }
+
+    /// What this program knows of a namespace: of the user's keys what it has
+    /// read or written, of others what was read just now.
+    pub fn read(&self, namespace: Namespace, keys: &KeySet) -> KeySet {
+        match namespace {
+            Namespace::User => lock(&self.user).clone(),
+            _ => keys.clone(),
+        }
+    }
+
+    /// Publishes what the files say of a namespace.
+    pub fn take_over(
+        &self,
+        coordinator: &Coordinator,
+        namespace: Namespace,
+        keys: KeySet,
+    ) -> Result<Vec<Difference>, Vec<Invalid>> {
+        let (keys, notices) = lock(&self.told).migration.apply(keys);
+        let mut known = lock(&self.user);
+        let differences = coordinator.replace(namespace, &known, &keys)?;
+        if namespace == Namespace::User {
+            *known = of_user(keys);
+        }
+        lock(&self.told).notices = notices;
+        Ok(differences)
+    }
+}
+
+/// The keys of the user among these.
+fn of_user(mut keys: KeySet) -> KeySet {
+    keys.retain(|key| key.namespace() == Namespace::User);
+    keys
+}
+
+/// An error as it may be shown: with lines of a file only where there are no secrets.
+pub(crate) fn shown(error: StoreError, is_open: bool) -> StoreError {
+    match is_open {
+        true => error,
+        false => error.without_lines(),
+    }
+}
