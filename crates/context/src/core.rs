@@ -19,6 +19,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use milieu_keys::sort;
+
 use crate::{
     Descriptor,
     arena::Arena,
@@ -645,10 +647,11 @@ impl Core {
             .zip(&bindings)
             .filter_map(|(slot, binding)| binding.is_some().then_some(slot))
             .collect();
-        candidates.sort_by_key(|slot| match self.layers[*slot as usize].source() {
+        let rank = |slot: Slot| match self.layers[slot as usize].source() {
             Source::Local(at) => (1, at),
-            Source::Global | Source::Fixed => (0, *slot),
-        });
+            Source::Global | Source::Fixed => (0, slot),
+        };
+        sort::by(&mut candidates, |a, b| rank(*a).cmp(&rank(*b)));
         let (mut accepted, mut yielding) = (Vec::new(), Vec::new());
         for slot in candidates {
             let Some(Global::Bound(bound)) = &bindings[slot as usize] else {

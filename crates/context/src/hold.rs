@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use milieu_keys::{Namespace, Origin};
+use milieu_keys::{Namespace, Origin, sort};
 
 use crate::{
     Coordinator,
@@ -121,7 +121,9 @@ impl Held {
             let datum = keys_of(column).and_then(&choose);
             entries.extend(datum.map(|datum| Entry::of(datum)));
         });
-        entries.sort_unstable_by(|a, b| a.name.split('/').cmp(b.name.split('/')));
+        sort::by(&mut entries, |a, b| {
+            a.name.split('/').cmp(b.name.split('/'))
+        });
         entries
     }
 

@@ -13,6 +13,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use milieu_keys::sort;
+
 use crate::{Description, Descriptor, Kind};
 
 /// One field of a struct that is described while the program runs.
@@ -124,7 +126,7 @@ fn check(values: &[LayoutValue<'_>], size: usize, align: usize) -> Result<(), La
         )));
     }
     let mut order: Vec<&LayoutValue<'_>> = values.iter().collect();
-    order.sort_by_key(|value| value.offset);
+    sort::by(&mut order, |a, b| a.offset.cmp(&b.offset));
     let mut end = 0;
     for value in order {
         let LayoutValue {

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use milieu_keys::sort;
+
 use crate::{
     Description, Invalid, OpenError,
     coordinator::Inner,
@@ -40,7 +42,7 @@ impl Inner {
             mut invalid,
         } = news.typed(&live);
         if !invalid.is_empty() {
-            invalid.sort_by(|a, b| a.name.cmp(&b.name));
+            sort::by(&mut invalid, |a, b| a.name.cmp(&b.name));
             return Err(OpenError::Invalid(invalid));
         }
         // A key that breaks a rule there has been replaced meanwhile.

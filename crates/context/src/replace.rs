@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use milieu_keys::{Key, KeySet, Namespace, Origin, rules::REDACTED};
+use milieu_keys::{Key, KeySet, Namespace, Origin, rules::REDACTED, sort};
 
 use crate::{
     Coordinator, Invalid,
@@ -106,7 +106,9 @@ impl Coordinator {
             difference.secret = schema.is_secret(&difference.name);
         }
         drop(schema);
-        differences.sort_unstable_by(|a, b| a.name.split('/').cmp(b.name.split('/')));
+        sort::by(&mut differences, |a, b| {
+            a.name.split('/').cmp(b.name.split('/'))
+        });
         // Also those whose text is the same: it lies somewhere else now, and
         // the fields of contexts point to it.
         self.inner.publish_root(root, &hashes);

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use milieu_keys::{Pattern, Piece, name::seal_level};
+use milieu_keys::{Pattern, Piece, name::seal_level, sort};
 
 use crate::{
     hash::Hash,
@@ -202,7 +202,7 @@ impl Resolution {
         let mut found = Vec::new();
         self.levels.iter().for_each(|level| level.slots(&mut found));
         self.base.slots(&mut found);
-        found.sort_unstable();
+        sort::by(&mut found, Ord::cmp);
         found.dedup();
         found
     }

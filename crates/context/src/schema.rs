@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use milieu_keys::{Pattern, Rules, pattern::LevelPattern};
+use milieu_keys::{Pattern, Rules, pattern::LevelPattern, sort};
 
 use crate::{
     Description, Descriptor, Invalid, Kind, OpenError,
@@ -250,7 +250,7 @@ impl Schema {
                     .map(|slot| self.id(*slot).as_ref().to_owned())
             })
             .collect();
-        used.sort_unstable();
+        sort::by(&mut used, Ord::cmp);
         used.dedup();
         used
     }
@@ -377,7 +377,7 @@ impl Schema {
             .chain(&fallbacks)
             .flat_map(Resolution::slots)
             .collect();
-        slots.sort_unstable();
+        sort::by(&mut slots, Ord::cmp);
         slots.dedup();
         let default_text: Arc<str> = default_text(descriptor.kind, &rules).into();
         let default = match rules.default() {

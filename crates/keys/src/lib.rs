@@ -10,6 +10,7 @@ pub mod options;
 pub mod pattern;
 pub mod rules;
 mod secrets;
+pub mod sort;
 pub mod specification;
 
 pub use key_set::{Key, KeySet, Namespace, Origin, SourceOf};

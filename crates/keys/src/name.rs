@@ -21,6 +21,7 @@
 //!   ([`escape_value`], [`seal_level`]), whatever text it is;
 //! - different layer values give different levels.
 
+use crate::rules::OneLine;
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 
@@ -439,7 +440,7 @@ pub(crate) fn check_level(level: &str, at: usize) -> Result<(), NameError> {
             ));
         }
         if unit.starts_with('\\') && !matches!(unit, "\\/" | "\\\\" | "\\%" | "\\.") {
-            let escaped = unit[1..].escape_debug();
+            let escaped = OneLine(&unit[1..]);
             return Err(NameError::new(
                 here,
                 end,
@@ -470,7 +471,7 @@ pub(crate) fn not_absolute(text: &str) -> NameError {
     let namespace = text.split_once(":/").map(|(before, _)| before);
     match namespace {
         _ if text.is_empty() => NameError::new(0, 0, "the name is empty", "write `/` for the root"),
-        Some(namespace) if namespace.chars().all(char::is_alphabetic) => NameError::new(
+        Some(namespace) if namespace.chars().all(|c| c.is_ascii_alphabetic()) => NameError::new(
             0,
             namespace.len() + 1,
             format!("the namespace `{namespace}:` is not part of a name"),

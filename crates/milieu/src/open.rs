@@ -10,7 +10,6 @@ use milieu_context::{
     Allowed, Context, ContextOptions, Coordinator, Description, Environment, Erased, Identity,
     Layout, Policy, Threads,
 };
-use milieu_keys::KeySet;
 
 #[cfg(feature = "store")]
 use crate::files::Files;
@@ -45,7 +44,7 @@ impl Milieu {
     pub fn in_memory() -> Milieu {
         Milieu::new(
             String::new(),
-            Coordinator::with_keys(&KeySet::new()),
+            Coordinator::new(),
             #[cfg(feature = "store")]
             Files::default(),
         )

@@ -6,6 +6,7 @@
 
 use super::{LevelPattern, Pattern, Piece};
 use crate::name::{levels, units};
+use crate::sort;
 
 pub(super) fn matches(pattern: &Pattern, name: &str) -> bool {
     if !name.starts_with('/') {
@@ -27,7 +28,7 @@ fn repeats_agree(pattern: &Pattern, name: &str) -> bool {
         .zip(levels(name))
         .filter_map(|(level, text)| Some((level.layer()?, text)))
         .collect();
-    values.sort_unstable();
+    sort::by(&mut values, Ord::cmp);
     values
         .windows(2)
         .all(|pair| pair[0].0 != pair[1].0 || pair[0].1 == pair[1].1)

@@ -2,7 +2,6 @@
 
 use super::{LevelPattern, Pattern, Piece};
 use crate::name::{NameError, check_level, not_absolute, seal_level, units, written_levels};
-use std::collections::HashSet;
 
 pub(super) fn pattern(text: &str) -> Result<Pattern, NameError> {
     if !text.starts_with('/') {
@@ -68,7 +67,7 @@ fn placeholder(inside: &str, at: usize) -> Result<Piece, NameError> {
         NameError::new(
             at + offset,
             at + offset + c.len_utf8(),
-            format!("`{}` cannot be in the name of a layer", c.escape_debug()),
+            format!("`{}` cannot be in the name of a layer", c.escape_default()),
             "use letters, digits, `_` and `-`; a space between two layers makes a group",
         )
     };
@@ -167,8 +166,12 @@ fn layers_of(pieces: &[Piece]) -> (Box<[Box<str>]>, bool) {
             Piece::Group(layers) => layers,
         })
     };
-    let mut seen = HashSet::new();
-    let layers: Box<[_]> = all().filter(|layer| seen.insert(*layer)).cloned().collect();
+    let mut layers: Vec<Box<str>> = Vec::new();
+    for layer in all() {
+        if !layers.contains(layer) {
+            layers.push(layer.clone());
+        }
+    }
     let repeats = layers.len() < all().count();
-    (layers, repeats)
+    (layers.into(), repeats)
 }

@@ -451,7 +451,7 @@ pub(crate) struct OneLine<'a>(pub(crate) &'a str);
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|c| match c.is_control() {
-            true => write!(f, "{}", c.escape_debug()),
+            true => write!(f, "{}", c.escape_default()),
             false => write!(f, "{c}"),
         })
     }
