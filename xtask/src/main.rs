@@ -8,13 +8,16 @@
 
 mod bench;
 mod ci;
+mod cross;
 mod experiment;
 mod fuzz;
 mod goals;
 mod instructions;
 mod metadata;
 mod process;
+mod sizes;
 mod table;
+mod targets;
 mod tidy;
 
 use std::process::ExitCode;
@@ -43,6 +46,10 @@ enum Task {
     Instructions(instructions::Arguments),
     /// Run an experiment: a folder below `experiments` with what it measured.
     Experiment(experiment::Arguments),
+    /// Measure the libraries, and programs that link them, by set of features.
+    Sizes(sizes::Arguments),
+    /// Build for other machines and run the tests in an emulator.
+    Cross(cross::Arguments),
     /// Feed the parsers with generated input for a while.
     Fuzz(fuzz::Arguments),
 }
@@ -54,6 +61,8 @@ fn main() -> ExitCode {
         Task::Goals(arguments) => goals::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Instructions(arguments) => instructions::run(&arguments),
+        Task::Sizes(arguments) => sizes::run(&arguments),
+        Task::Cross(arguments) => cross::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Experiment(arguments) => match experiment::run(&arguments) {
             Ok(code) if code > 1 => return ExitCode::from(code),

@@ -176,6 +176,17 @@ pub fn wait_at_most(child: &mut Child, limit: Duration) -> Result<Option<ExitSta
     }
 }
 
+/// How many tests passed and failed, as in `test result: ok. 3 passed; 0 failed; …`.
+pub fn test_counts(line: &str) -> Option<(u64, u64)> {
+    let result = line.trim().strip_prefix("test result: ")?;
+    let count = |what: &str| {
+        result
+            .split([';', '.'])
+            .find_map(|part| part.trim().strip_suffix(what)?.trim().parse().ok())
+    };
+    Some((count("passed")?, count("failed")?))
+}
+
 /// The command as one would type it.
 pub fn display(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {

@@ -1,7 +1,6 @@
 //! Texts of the other side.
 
 use std::{
-    collections::BTreeSet,
     ffi::{CStr, c_char},
     sync::{Mutex, PoisonError},
 };
@@ -102,19 +101,19 @@ pub unsafe fn read_slice<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(elements, count) })
 }
 
-/// The identifiers of layers that the program has used, each once.
-static IDENTIFIERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+/// The identifiers of layers that the program has used, each once, in their order.
+static IDENTIFIERS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 /// An identifier that stays where it is. Coordinators keep the identifiers of
 /// layers for as long as they live as well.
 #[cold]
 pub fn interned(id: &str) -> &'static str {
     let mut known = IDENTIFIERS.lock().unwrap_or_else(PoisonError::into_inner);
-    match known.get(id) {
-        Some(id) => id,
-        None => {
+    match known.binary_search(&id) {
+        Ok(place) => known[place],
+        Err(place) => {
             let id: &'static str = Box::leak(id.into());
-            known.insert(id);
+            known.insert(place, id);
             id
         }
     }

@@ -12,7 +12,7 @@
 //! somebody holds [`Held`], publications go to the live view as ever, but the
 //! generation stands still and whoever synchronizes gets the frozen view.
 
-use std::{collections::BTreeMap, sync::Arc, task::Waker};
+use std::{sync::Arc, task::Waker};
 
 use milieu_keys::{KeySet, Name, Namespace, Origin};
 
@@ -79,7 +79,7 @@ pub struct State {
     /// How many threads wait on `news`.
     pub sleepers: u32,
     /// The tasks that wait, by the number of their future.
-    pub wakers: BTreeMap<u64, Waker>,
+    pub wakers: Vec<(u64, Waker)>,
 }
 
 /// The last changes of keys: generation and hash of the name.
@@ -370,7 +370,7 @@ impl Inner {
         if sleepers {
             self.news.notify_all();
         }
-        wakers.into_values().for_each(Waker::wake);
+        wakers.into_iter().for_each(|(_, waker)| waker.wake());
     }
 }
 

@@ -74,7 +74,14 @@ impl Future for Changed<'_> {
         if self.core.has_news() {
             return Poll::Ready(());
         }
-        let old = state.wakers.insert(self.number, waker);
+        let waiting = state.wakers.iter_mut().find(|it| it.0 == self.number);
+        let old = match waiting {
+            Some((_, known)) => Some(std::mem::replace(known, waker)),
+            None => {
+                state.wakers.push((self.number, waker));
+                None
+            }
+        };
         // A waker is user code: with the last one of a task, the task is dropped.
         drop(state);
         drop(old);
@@ -85,7 +92,8 @@ impl Future for Changed<'_> {
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
         let mut state = self.core.inner.state();
-        let waker = state.wakers.remove(&self.number);
+        let waiting = state.wakers.iter().position(|it| it.0 == self.number);
+        let waker = waiting.map(|place| state.wakers.remove(place));
         drop(state);
         drop(waker);
     }

@@ -34,10 +34,17 @@
 //! ```
 
 mod json;
+#[cfg(any(test, not(feature = "snippets")))]
+mod plain;
+#[cfg(feature = "snippets")]
 mod render;
 mod source;
+mod visible;
 
 pub use json::to_json;
+#[cfg(not(feature = "snippets"))]
+pub use plain::render;
+#[cfg(feature = "snippets")]
 pub use render::render;
 pub use source::{Source, Span};
 

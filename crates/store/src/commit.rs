@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use milieu_keys::key_set::compare;
 use milieu_keys::migration::{Fate, Notice};
-use milieu_keys::{Key, KeySet, Name, Namespace, Type};
+use milieu_keys::{Key, KeySet, Name, Namespace, Type, sort};
 
 use crate::disk::{Disk, SystemDisk};
 use crate::error::{Conflict, StoreError};
@@ -423,7 +423,9 @@ impl Store {
         };
         let is_removal = |change: &&'a Change| change.value.is_none();
         let mut removals: Vec<&Change> = changes.iter().copied().filter(is_removal).collect();
-        removals.sort_by(|a, b| compare(b.name.as_str(), a.name.as_str()));
+        sort::by(&mut removals, |a, b| {
+            compare(b.name.as_str(), a.name.as_str())
+        });
         let mut removals = removals.into_iter();
         let next = |change: &&'a Change| match is_removal(change) {
             true => removals.next().map(|removal| edit(&removal)),

@@ -7,6 +7,7 @@
 use milieu_diagnostics::{Diagnostic, Source, Span};
 use milieu_keys::Key;
 use milieu_keys::rules::REDACTED;
+use milieu_keys::sort;
 
 use crate::before::Before;
 use crate::error::{Conflict, StoreError};
@@ -166,7 +167,7 @@ pub(crate) struct Redacted {
 impl Redacted {
     pub(crate) fn new(source: &Source, secrets: impl IntoIterator<Item = Span>) -> Redacted {
         let mut secrets: Vec<Span> = secrets.into_iter().collect();
-        secrets.sort_unstable();
+        sort::by(&mut secrets, Ord::cmp);
         let mut text = String::with_capacity(source.text.len());
         let mut moved = Vec::new();
         let mut copied = 0;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use milieu_keys::{Key, KeySet, Name, Namespace, Origin, SourceOf};
+use milieu_keys::{Key, KeySet, Name, Namespace, Origin, SourceOf, sort};
 
 use crate::before::{Before, Today};
 use crate::error::StoreError;
@@ -249,7 +249,9 @@ impl Store {
         }
         // A key that is gone lets the next one come forward.
         let mut shadowed = std::mem::take(&mut self.shadowed);
-        shadowed.sort_by_key(|key| self.index_of(key));
+        sort::by(&mut shadowed, |a, b| {
+            self.index_of(a).cmp(&self.index_of(b))
+        });
         for key in shadowed {
             if self.keys.get(key.namespace(), key.name()).is_some() {
                 self.shadowed.push(key);

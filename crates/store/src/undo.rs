@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use milieu_diagnostics::{Diagnostic, Source};
-use milieu_keys::Namespace;
+use milieu_keys::{Namespace, sort};
 
 use crate::commit::Base;
 use crate::disk::SystemDisk;
@@ -62,7 +62,7 @@ impl Store {
                 (latest, logged)
             }));
         }
-        log.sort_by_key(|logged| logged.0);
+        sort::by(&mut log, |a, b| a.0.cmp(&b.0));
         Ok(log.into_iter().map(|(_, logged)| logged).collect())
     }
 

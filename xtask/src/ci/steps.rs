@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{Outcome, Step, Surroundings, examples};
 use crate::metadata::Package;
-use crate::{experiment, fuzz, goals, process, tidy};
+use crate::{cross, experiment, fuzz, goals, process, targets, tidy};
 
 /// Every step, in the order in which they run.
 pub const ALL: &[Step] = &[
@@ -71,6 +71,11 @@ pub const ALL: &[Step] = &[
         name: "fuzz",
         checks: "no parser breaks on generated input",
         run: fuzz,
+    },
+    Step {
+        name: "cross",
+        checks: "contexts, files and streams work on a machine of 32 bits",
+        run: cross,
     },
     Step {
         name: "goals",
@@ -282,6 +287,25 @@ fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
     })
 }
 
+/// Of the machines the one that costs least: most kernels run its programs as
+/// they are. `cargo xtask cross` has the others.
+fn cross(_: &Surroundings) -> Result<Outcome> {
+    let packages = [
+        "milieu-keys",
+        "milieu-context",
+        "milieu-store",
+        "milieu-capi",
+    ];
+    let outcome = cross::on(targets::named("i386")?, &packages, false)?;
+    Ok(match outcome.lacks() {
+        Some((lacks, remedy)) => Outcome::NotRun { lacks, remedy },
+        None => Outcome::Tests {
+            passed: outcome.passed,
+            failed: outcome.failed,
+        },
+    })
+}
+
 fn goals(_: &Surroundings) -> Result<Outcome> {
     if !process::has_program("valgrind") {
         return Ok(Outcome::NotRun {
@@ -355,21 +379,10 @@ fn outcome(success: bool, (passed, failed): (u64, u64)) -> Outcome {
 }
 
 fn add(counted: &mut (u64, u64), line: &str) {
-    if let Some((passed, failed)) = counts(line) {
+    if let Some((passed, failed)) = process::test_counts(line) {
         counted.0 += passed;
         counted.1 += failed;
     }
-}
-
-/// The counts in `test result: ok. 3 passed; 0 failed; …`.
-fn counts(line: &str) -> Option<(u64, u64)> {
-    let result = line.trim().strip_prefix("test result: ")?;
-    let count = |what: &str| {
-        result
-            .split([';', '.'])
-            .find_map(|part| part.trim().strip_suffix(what)?.trim().parse().ok())
-    };
-    Some((count("passed")?, count("failed")?))
 }
 
 #[cfg(test)]
@@ -379,10 +392,10 @@ mod tests {
     #[test]
     fn tests_are_counted_from_what_the_harness_prints() {
         let line = "test result: ok. 31 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.01s";
-        assert_eq!(counts(line), Some((31, 0)));
+        assert_eq!(process::test_counts(line), Some((31, 0)));
         let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!(counts(line), Some((3, 2)));
-        assert_eq!(counts("running 3 tests"), None);
+        assert_eq!(process::test_counts(line), Some((3, 2)));
+        assert_eq!(process::test_counts("running 3 tests"), None);
     }
 
     #[test]

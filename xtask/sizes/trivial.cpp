@@ -1,0 +1,7 @@
+// The program that others are compared with: it calls a Rust library that does next to nothing.
+#include <cstdint>
+#include <cstdio>
+
+extern "C" std::uint32_t trivial(std::uint32_t number);
+
+int main(int argc, char **) { std::printf("%u\n", trivial(std::uint32_t(argc))); }

@@ -1,0 +1,186 @@
+//! `cargo xtask cross`: what is for small machines is built for them, and its
+//! tests run in an emulator of processes, or as they are where the kernel can.
+
+mod programs;
+
+use anyhow::Result;
+
+use crate::process;
+use crate::table::{self, Align};
+use crate::targets::{self, Target};
+
+/// Build for other machines and run the tests in an emulator.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only for these: i386, armhf, arm64, riscv64.
+    #[arg(long, value_name = "MACHINE")]
+    target: Vec<String>,
+    /// Only these packages, such as `milieu-context`.
+    #[arg(short, long, value_name = "PACKAGE")]
+    package: Vec<String>,
+    /// Build the tests, and run none.
+    #[arg(long)]
+    no_run: bool,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// Print what is not run, and why.
+    #[arg(long)]
+    list: bool,
+}
+
+/// What small machines have.
+pub const PACKAGES: &[&str] = &[
+    "milieu-keys",
+    "milieu-expressions",
+    "milieu-transfer",
+    "milieu-context",
+    "milieu-store",
+    "milieu-stream",
+    CAPI,
+];
+
+/// Its other tests compile programs for this machine.
+const CAPI: &str = "milieu-capi";
+
+/// A test that says nothing on an emulated machine.
+struct Skip {
+    /// The name, or how it begins.
+    test: &'static str,
+    /// Whether it runs where nothing is emulated.
+    needs_kernel: bool,
+    why: &'static str,
+}
+
+const SKIPS: &[Skip] = &[];
+
+/// How the tests went on one machine.
+pub struct Outcome {
+    target: &'static Target,
+    /// What is missing here, and what installs it.
+    lacks: Option<(String, String)>,
+    pub passed: u64,
+    pub failed: u64,
+}
+
+/// Builds and runs; `false` where a test fails.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    if arguments.list {
+        for skip in SKIPS {
+            process::print(&format!("{}: {}\n", skip.test, skip.why))?;
+        }
+        return Ok(true);
+    }
+    let named = arguments.target.iter().map(|name| targets::named(name));
+    let mut chosen: Vec<&Target> = named.collect::<Result<_>>()?;
+    if chosen.is_empty() {
+        chosen = targets::ALL.iter().filter(|it| !it.is_here()).collect();
+    }
+    let mut packages: Vec<&str> = arguments.package.iter().map(String::as_str).collect();
+    if packages.is_empty() {
+        packages = PACKAGES.to_vec();
+    }
+    let mut outcomes = Vec::new();
+    for target in chosen {
+        let outcome = on(target, &packages, arguments.no_run)?;
+        if arguments.json {
+            process::print(&format!("{}\n", outcome.json()))?;
+        }
+        outcomes.push(outcome);
+    }
+    if !arguments.json {
+        process::print(&shown(&outcomes))?;
+    }
+    Ok(outcomes
+        .iter()
+        .all(|it| it.failed == 0 && it.lacks.is_none()))
+}
+
+/// Builds for one machine and runs the tests.
+pub fn on(target: &'static Target, packages: &[&str], no_run: bool) -> Result<Outcome> {
+    let mut outcome = Outcome {
+        target,
+        lacks: target.lacks(!no_run),
+        passed: 0,
+        failed: 0,
+    };
+    if let Some((lacks, remedy)) = &outcome.lacks {
+        eprintln!(
+            "{}: not run, as {lacks}; this line does it: {remedy}",
+            target.name
+        );
+        return Ok(outcome);
+    }
+    let mut cargo = process::cargo(["test", "--no-fail-fast", "--lib"]);
+    packages.iter().for_each(|package| {
+        cargo.args(["-p", package]);
+    });
+    target.build_with(&mut cargo);
+    // Lines of code in backtraces are not worth their megabytes here.
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    if no_run {
+        cargo.arg("--no-run");
+    }
+    cargo.arg("--");
+    let emulated = !target.runs_here();
+    for skip in SKIPS.iter().filter(|skip| emulated || !skip.needs_kernel) {
+        cargo.args(["--skip", skip.test]);
+    }
+    eprintln!("$ {}", process::display(&cargo));
+    let status = process::pass_through(cargo, |line| {
+        if let Some((passed, failed)) = process::test_counts(line) {
+            outcome.passed += passed;
+            outcome.failed += failed;
+        }
+    })?;
+    if !status.success() {
+        // What did not build has failed as well.
+        outcome.failed = outcome.failed.max(1);
+    }
+    if packages.contains(&CAPI) {
+        let (passed, failed) = programs::run(target, no_run)?;
+        outcome.passed += passed;
+        outcome.failed += failed;
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// What keeps this machine from doing it, with the command that mends it.
+    pub fn lacks(&self) -> Option<(String, String)> {
+        self.lacks.clone()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "name": self.target.name,
+            "passed": self.passed,
+            "failed": self.failed,
+            "lacks": self.lacks.as_ref().map(|(lacks, _)| lacks),
+        })
+    }
+}
+
+fn shown(outcomes: &[Outcome]) -> String {
+    let columns = [
+        ("machine", Align::Left),
+        ("passed", Align::Right),
+        ("failed", Align::Right),
+        ("", Align::Left),
+    ];
+    let row = |outcome: &Outcome| {
+        let remark = match &outcome.lacks {
+            Some((lacks, _)) => format!("not run: {lacks}"),
+            None if outcome.target.runs_here() => "not emulated".to_owned(),
+            None => outcome.target.emulator.to_owned(),
+        };
+        vec![
+            outcome.target.name.to_owned(),
+            outcome.passed.to_string(),
+            outcome.failed.to_string(),
+            remark,
+        ]
+    };
+    let rows: Vec<_> = outcomes.iter().map(row).collect();
+    table::render(&columns, &rows)
+}

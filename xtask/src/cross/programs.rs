@@ -1,0 +1,164 @@
+//! The programs in C and C++ that `crates/capi` tests itself with, compiled for
+//! another machine and run there.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use milieu_diagnostics::Source;
+use milieu_spec::{Settings, backend, generate};
+
+use crate::metadata::target_directory;
+use crate::process;
+use crate::targets::Target;
+
+/// A program, and what it is compiled and run with.
+struct Program {
+    source: &'static str,
+    /// From which headers are generated, below `crates/capi`.
+    specifications: &'static [&'static str],
+    arguments: &'static [Argument],
+}
+
+enum Argument {
+    /// An empty folder.
+    Folder,
+    /// Something of the repository.
+    Path(&'static str),
+}
+
+const STATION: &str = "tests/programs/station.ini";
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        source: "context.c",
+        specifications: &[STATION],
+        arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "misuse.c",
+        specifications: &[STATION],
+        arguments: &[],
+    },
+    Program {
+        source: "context.cpp",
+        specifications: &[STATION],
+        arguments: &[],
+    },
+    Program {
+        source: "cases.cpp",
+        specifications: &["tests/programs/one.ini"],
+        arguments: &[Argument::Path("crates/context/tests/cases/layers.txt")],
+    },
+    Program {
+        source: "listings.cpp",
+        specifications: &[
+            "../../examples/listings/algorithm.ini",
+            "../../examples/listings/device.ini",
+            "../../examples/listings/http.ini",
+            "../../examples/listings/profile.ini",
+            "../../examples/listings/server.ini",
+            "../../examples/listings/value.ini",
+            "../../examples/listings/version.ini",
+            "../../examples/listings/watchdog.ini",
+            "../../examples/listings/workers.ini",
+        ],
+        arguments: &[Argument::Folder, Argument::Path("examples/listings")],
+    },
+];
+
+/// Builds the library and the programs; runs them unless told not to. How many
+/// ended well, and how many did not.
+pub fn run(target: &Target, no_run: bool) -> Result<(u64, u64)> {
+    let mut cargo = process::cargo(["build", "-p", "milieu-capi"]);
+    target.build_with(&mut cargo);
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    process::output(cargo)?;
+    let folder = target_directory()?.join(target.folder());
+    let library = folder.join("debug/libmilieu_capi.a");
+    let (mut passed, mut failed) = (0, 0);
+    for program in PROGRAMS {
+        let ended = build(target, program, &library).and_then(|built| match no_run {
+            true => Ok(()),
+            false => start(target, program, &built),
+        });
+        match ended {
+            Ok(()) => passed += 1,
+            Err(error) => {
+                eprintln!("{} on {}: {error:#}", program.source, target.name);
+                failed += 1;
+            }
+        }
+    }
+    Ok((passed, failed))
+}
+
+fn build(target: &Target, program: &Program, library: &Path) -> Result<PathBuf> {
+    let folder = process::scratch("cross")?
+        .join(target.name)
+        .join(program.source);
+    std::fs::create_dir_all(&folder)?;
+    let (compiler, language, standard) = match program.source.ends_with(".c") {
+        true => ("gcc", "c", "-std=c11"),
+        false => ("g++", "cpp", "-std=c++17"),
+    };
+    let package = process::root().join("crates/capi");
+    for specification in program.specifications {
+        let path = package.join(specification);
+        let stem = path.file_stem().context("a specification has a name")?;
+        let source = Source {
+            name: (*specification).into(),
+            text: std::fs::read_to_string(&path)?,
+        };
+        let backend = backend::by_name(language).context("there is such a back end")?;
+        let output = generate(&source, backend, &Settings::new(stem.to_string_lossy()));
+        for file in output.files {
+            std::fs::write(folder.join(&file.name), &file.text)?;
+        }
+    }
+    let built = folder.join("program");
+    let mut compile = process::command(&target.tool(compiler));
+    compile
+        .args([
+            standard, "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I",
+        ])
+        .arg(&folder)
+        .args([
+            "-I",
+            "crates/capi/include",
+            "-I",
+            "crates/capi/tests/programs",
+        ])
+        .arg(package.join("tests/programs").join(program.source))
+        .arg(library)
+        .args(["-ldl", "-lm", "-o"])
+        .arg(&built);
+    process::output(compile)?;
+    Ok(built)
+}
+
+fn start(target: &Target, program: &Program, built: &Path) -> Result<()> {
+    let runner = target.runner();
+    let mut words = runner.split(' ').filter(|word| !word.is_empty());
+    let mut command = match words.next() {
+        None => process::command(&built.to_string_lossy()),
+        Some(emulator) => {
+            let mut command = process::command(emulator);
+            command.args(words).arg(built);
+            command
+        }
+    };
+    let files = built.with_file_name("files");
+    for argument in program.arguments {
+        match argument {
+            Argument::Folder => {
+                let _ = std::fs::remove_dir_all(&files);
+                std::fs::create_dir(&files)?;
+                command.arg(&files);
+            }
+            Argument::Path(path) => {
+                command.arg(process::root().join(path));
+            }
+        }
+    }
+    process::output(command).map(drop)
+}
