@@ -101,7 +101,9 @@ impl Target {
         let of_other = || {
             let mut loader = process::command("/lib/ld-linux.so.2");
             loader.arg("--version");
-            self.name == "i386" && process::succeeds_silently(loader)
+            // Rust's programs want this library besides.
+            let unwinder = std::path::Path::new("/usr/lib32/libgcc_s.so.1");
+            self.name == "i386" && unwinder.exists() && process::succeeds_silently(loader)
         };
         self.is_here() || of_other()
     }

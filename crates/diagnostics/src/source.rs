@@ -39,6 +39,7 @@ impl Source {
     }
 
     /// The span, made to lie in the text and on the borders of characters.
+    #[cfg(feature = "snippets")]
     pub(crate) fn clip(&self, span: Span) -> Span {
         let start = self.boundary_before(span.start);
         let mut end = span.end.min(self.text.len()).max(start);

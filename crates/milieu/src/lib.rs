@@ -31,10 +31,19 @@
 //! | feature   | what it adds                                                     |
 //! |-----------|------------------------------------------------------------------|
 //! | `axum`    | a context for each request: `RequestContext`                     |
+//! | `checks`  | the rules of `check/…` and `range`, and names of before (`was`) |
+//! | `floats`  | floating-point numbers as values                                 |
+//! | `formats` | files in TOML and JSON beside INI                                |
+//! | `options` | command lines and variables: `Builder::command_line`             |
+//! | `snippets` | messages about files show the lines                             |
+//! | `store`   | settings in files: `Milieu::open`, `persist`, `watch`            |
 //! | `stream`  | streams of events: `Milieu::streams`, `Milieu::flow`              |
 //! | `tokio`   | tasks with a context of their own: `spawn`                       |
 //! | `tracing` | layers as spans and fields: `Traced`                             |
 //! | `transfer` | events and their transfer modes: the module `transfer`          |
+//!
+//! Those from `checks` to `store` are there unless `default-features = false`
+//! leaves them out; `docs/small-machines.md` says what each weighs.
 //!
 //! Properties kept:
 //! - files, variables and arguments are read when a program starts, and files

@@ -130,8 +130,12 @@ fn build(target: &Target, program: &Program, library: &Path) -> Result<PathBuf> 
         ])
         .arg(package.join("tests/programs").join(program.source))
         .arg(library)
-        .args(["-ldl", "-lm", "-o"])
+        // Where programs run as they are, the library of C++ may be missing.
+        .args(["-static-libgcc", "-ldl", "-lm", "-o"])
         .arg(&built);
+    if language == "cpp" {
+        compile.arg("-static-libstdc++");
+    }
     process::output(compile)?;
     Ok(built)
 }
