@@ -1,5 +1,6 @@
 //! The machines that Milieu is built for, and what builds and runs for them here.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -102,7 +103,7 @@ impl Target {
             let mut loader = process::command("/lib/ld-linux.so.2");
             loader.arg("--version");
             // Rust's programs want this library besides.
-            let unwinder = std::path::Path::new("/usr/lib32/libgcc_s.so.1");
+            let unwinder = Path::new("/usr/lib32/libgcc_s.so.1");
             self.name == "i386" && unwinder.exists() && process::succeeds_silently(loader)
         };
         self.is_here() || of_other()
@@ -114,6 +115,18 @@ impl Target {
             true => String::new(),
             false => format!("{} -L /usr/{}", self.emulator, self.tools),
         }
+    }
+
+    /// A command that runs a program for it.
+    pub fn start(&self, program: &Path) -> Command {
+        let runner = self.runner();
+        let mut words = runner.split_whitespace();
+        let Some(emulator) = words.next() else {
+            return process::command(&program.to_string_lossy());
+        };
+        let mut command = process::command(emulator);
+        command.args(words).arg(program);
+        command
     }
 
     /// Tells Cargo to build for it.
@@ -147,7 +160,7 @@ impl Target {
         let mut rustc = process::command("rustc");
         rustc.args(["--print", "target-libdir", "--target", self.triple]);
         let library = process::output(rustc).unwrap_or_default();
-        if !std::path::Path::new(library.trim()).is_dir() {
+        if !Path::new(library.trim()).is_dir() {
             let lacks = format!("the standard library for {} is not installed", self.name);
             return Some((lacks, format!("rustup target add {}", self.triple)));
         }

@@ -34,6 +34,7 @@
 //! | `checks`  | the rules of `check/…` and `range`, and names of before (`was`) |
 //! | `floats`  | floating-point numbers as values                                 |
 //! | `formats` | files in TOML and JSON beside INI                                |
+//! | `history` | who changed what is noted beside each file                      |
 //! | `options` | command lines and variables: `Builder::command_line`             |
 //! | `snippets` | messages about files show the lines                             |
 //! | `store`   | settings in files: `Milieu::open`, `persist`, `watch`            |

@@ -292,7 +292,8 @@ impl Store {
             if !prepared.is_current(old.as_ref())? {
                 return Ok(None);
             }
-            if let Some((author, clock)) = &self.author {
+            let author = self.author.as_ref().filter(|_| HISTORY);
+            if let Some((author, clock)) = author {
                 let mut record = Record {
                     id: 0,
                     time: clock(),
@@ -392,7 +393,8 @@ impl Store {
             Unapplied::Unwritable(name, cause) => StoreError::Unwritable { path, name, cause },
             Unapplied::Conflicts(mut conflicts) => {
                 // That it cannot be read takes nothing from the conflicts.
-                let history = history::read(&path, text).unwrap_or_default();
+                let history = HISTORY.then(|| history::read(&path, text).unwrap_or_default());
+                let history = history.unwrap_or_default();
                 for conflict in &mut conflicts {
                     conflict.by =
                         history::author_of(&history, &conflict.name, conflict.theirs.as_deref());
@@ -527,6 +529,9 @@ pub(crate) fn differences(
     let set = set.map(|(name, value)| Change::set(name.clone(), value.clone()));
     Ok(removed.chain(set).collect())
 }
+
+/// Whether commits are noted beside the file.
+const HISTORY: bool = cfg!(feature = "history");
 
 /// What the keys were when the changes were made.
 #[derive(Clone, Copy)]

@@ -141,16 +141,7 @@ fn build(target: &Target, program: &Program, library: &Path) -> Result<PathBuf> 
 }
 
 fn start(target: &Target, program: &Program, built: &Path) -> Result<()> {
-    let runner = target.runner();
-    let mut words = runner.split(' ').filter(|word| !word.is_empty());
-    let mut command = match words.next() {
-        None => process::command(&built.to_string_lossy()),
-        Some(emulator) => {
-            let mut command = process::command(emulator);
-            command.args(words).arg(built);
-            command
-        }
-    };
+    let mut command = target.start(built);
     let files = built.with_file_name("files");
     for argument in program.arguments {
         match argument {

@@ -41,7 +41,7 @@ mod dates;
 mod formats;
 mod known;
 mod old_names;
-#[cfg(not(feature = "checks"))]
+#[cfg(any(test, not(feature = "checks")))]
 mod plain;
 #[cfg(feature = "checks")]
 mod range;

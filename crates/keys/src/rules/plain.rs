@@ -82,3 +82,54 @@ fn list(list: &str, variants: &mut Vec<String>) {
     let items = list.split(',').map(str::trim);
     variants.extend(items.map(|item| item.trim_matches(['\'', '"']).to_owned()));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::rules;
+    use crate::rules::{Rules, Scalar};
+
+    fn refused(metadata: &[(&str, &str)]) -> String {
+        rules(metadata).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn types_defaults_and_variants_are_those_of_the_full_rules() {
+        let metadata: [&[(&str, &str)]; 5] = [
+            &[("type", "short"), ("default", "7"), ("readonly", "")],
+            &[("type", "boolean"), ("secret", ""), ("require", "")],
+            &[("array/min", "1"), ("array/max", "3")],
+            &[("type", "enum"), ("check/enum", "'low', high")],
+            &[
+                ("type", "enum"),
+                ("check/enum", "#1"),
+                ("check/enum/#0", "low"),
+                ("check/enum/#1", "very high"),
+            ],
+        ];
+        for metadata in metadata {
+            let (plain, full) = (rules(metadata), Rules::from_metadata(metadata));
+            let (plain, full) = (plain.unwrap(), full.unwrap());
+            assert_eq!(format!("{plain:?}"), format!("{full:?}"));
+        }
+        let level = rules(metadata[4]).unwrap();
+        assert_eq!(level.check("very high"), Ok(Scalar::Variant(1)));
+    }
+
+    #[test]
+    fn what_would_not_be_checked_is_refused() {
+        for (key, value) in [
+            ("check/range", "1-3"),
+            ("range", "1-3"),
+            ("check/validation", "a+"),
+            ("check/enum", "a, b"),
+            ("was/#0", "/old"),
+        ] {
+            let said = refused(&[(key, value)]);
+            assert!(said.contains("without the feature `checks`"), "{said}");
+            assert!(said.contains(key), "{said}");
+        }
+        assert!(refused(&[("type", "lnog")]).contains("no such type"));
+        assert!(refused(&[("type", "enum")]).contains("list them"));
+        assert!(refused(&[("type", "short"), ("default", "x")]).contains("whole number"));
+    }
+}
