@@ -290,13 +290,7 @@ fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
 /// Of the machines the one that costs least: most kernels run its programs as
 /// they are. `cargo xtask cross` has the others.
 fn cross(_: &Surroundings) -> Result<Outcome> {
-    let packages = [
-        "milieu-keys",
-        "milieu-context",
-        "milieu-store",
-        "milieu-capi",
-    ];
-    let outcome = cross::on(targets::named("i386")?, &packages, false)?;
+    let outcome = cross::on(targets::named("i386")?, cross::PACKAGES, true, false)?;
     Ok(match outcome.lacks() {
         Some((lacks, remedy)) => Outcome::NotRun { lacks, remedy },
         None => Outcome::Tests {
