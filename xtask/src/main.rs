@@ -9,6 +9,7 @@
 mod bench;
 mod ci;
 mod cross;
+mod dist;
 mod experiment;
 mod fuzz;
 mod goals;
@@ -52,6 +53,8 @@ enum Task {
     Cross(cross::Arguments),
     /// Feed the parsers with generated input for a while.
     Fuzz(fuzz::Arguments),
+    /// Lay out what C and C++ programs are built with, and the command, as they are installed.
+    Dist(dist::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Task::Sizes(arguments) => sizes::run(&arguments),
         Task::Cross(arguments) => cross::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Dist(arguments) => dist::run(&arguments),
         Task::Experiment(arguments) => match experiment::run(&arguments) {
             Ok(code) if code > 1 => return ExitCode::from(code),
             other => other.map(|code| code == 0),

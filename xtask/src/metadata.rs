@@ -19,6 +19,7 @@ pub struct Metadata {
 #[derive(Deserialize)]
 pub struct Package {
     pub name: String,
+    pub version: String,
     pub manifest_path: PathBuf,
     pub targets: Vec<Target>,
     pub dependencies: Vec<Dependency>,

@@ -131,7 +131,7 @@ mod tests {
         let target = |name: &str, kind: &str| json!({"name": name, "kind": [kind], "src_path": ""});
         let package = |folder: &str, targets: serde_json::Value, metadata: serde_json::Value| {
             json!({
-                "name": folder, "manifest_path": root.join(folder).join("Cargo.toml"),
+                "name": folder, "version": "0.1.0", "manifest_path": root.join(folder).join("Cargo.toml"),
                 "targets": targets, "dependencies": [], "features": {}, "metadata": metadata,
             })
         };

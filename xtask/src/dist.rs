@@ -1,0 +1,241 @@
+//! `cargo xtask dist`: the tree that programs in C and C++ are built against.
+//!
+//! ```text
+//! DEST/PREFIX/
+//!   bin/milieu
+//!   include/milieu.h  milieu.hpp  milieu/…
+//!   lib/libmilieu.a  libmilieu.so → libmilieu.so.0 → libmilieu.so.0.1.0
+//!   lib/pkgconfig/milieu.pc
+//!   lib/cmake/Milieu/MilieuConfig.cmake …
+//!   share/doc/milieu/…  share/bash-completion/…  share/zsh/…  share/fish/…
+//! ```
+//!
+//! Nothing in the tree names the place where it stands, so it works wherever it
+//! is moved. Everything is built, linked and laid out in a folder of its own
+//! before the first file comes to its place, and each file comes there whole.
+
+mod build;
+mod link;
+mod tree;
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use build::Built;
+use tree::Staging;
+
+/// Lay out what C and C++ programs are built with, and the command, as they are installed.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask dist --dest ~/milieu
+  cargo xtask dist --dest debian/tmp --prefix /usr --libdir lib/x86_64-linux-gnu
+  cargo xtask dist --dest board --target aarch64-unknown-linux-gnu --libraries-only
+  sudo target/debug/xtask dist --dest / --prefix /usr/local --built target/release")]
+pub struct Arguments {
+    /// The folder that gets the tree; made if it is not there, other files in it are left alone
+    #[arg(long, value_name = "DIR")]
+    dest: PathBuf,
+    /// Where the tree stands below it, as on the machine that gets it
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    prefix: PathBuf,
+    /// Where libraries stand below the prefix
+    #[arg(long, value_name = "DIR", default_value = "lib")]
+    libdir: PathBuf,
+    /// The profile to build with
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    profile: String,
+    /// Build for this target of Rust instead of this machine
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+    /// The C compiler that links the shared library [default: $CC, else the target's]
+    #[arg(long, value_name = "PROGRAM")]
+    cc: Option<String>,
+    /// Leave the command out, as small machines do without it
+    #[arg(long)]
+    libraries_only: bool,
+    /// Features of the libraries, separated by commas
+    #[arg(long, value_name = "LIST")]
+    features: Option<String>,
+    /// Leave the default features of the libraries out
+    #[arg(long)]
+    no_default_features: bool,
+    /// Build nothing: take libmilieu_capi.a and milieu from this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["profile", "features", "no_default_features"])]
+    built: Option<PathBuf>,
+}
+
+/// What the templates and names of the tree are made of.
+struct Names {
+    /// `0.1.0`
+    version: String,
+    /// What programs link and ask the system for: `libmilieu.so.0`.
+    soname: String,
+}
+
+impl Names {
+    /// The file of the shared library: `libmilieu.so.0.1.0`.
+    fn shared(&self) -> String {
+        format!("libmilieu.so.{}", self.version)
+    }
+}
+
+/// Builds and lays out; prints where.
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    for (option, folder) in [
+        ("--prefix", &arguments.prefix),
+        ("--libdir", &arguments.libdir),
+    ] {
+        if folder.components().any(|it| it == Component::ParentDir) {
+            bail!(
+                "{option} {} leaves the tree; give it without `..`",
+                folder.display()
+            );
+        }
+    }
+    if arguments.libdir.is_absolute() {
+        bail!(
+            "--libdir {} is below --prefix; give it without the first `/`",
+            arguments.libdir.display()
+        );
+    }
+    let prefix = arguments
+        .prefix
+        .strip_prefix("/")
+        .unwrap_or(&arguments.prefix);
+    // Without a slash at its end, where there is no prefix.
+    let place: PathBuf = std::path::absolute(&arguments.dest)?
+        .join(prefix)
+        .components()
+        .collect();
+    // What cannot be written shall be known before minutes of building.
+    let staging = Staging::new(&place)?;
+    let cc = link::compiler(arguments.cc.as_deref(), arguments.target.as_deref())?;
+    let built = Built::get(arguments, &cc)?;
+    let names = Names {
+        version: built.version.clone(),
+        soname: link::soname()?,
+    };
+    lay_out(arguments, &staging, &built, &names, &cc)
+        .with_context(|| format!("{} is as it was", place.display()))?;
+    let files = staging.install()?;
+    crate::process::print(&format!("{files} files in {}\n", place.display()))?;
+    Ok(true)
+}
+
+fn lay_out(
+    arguments: &Arguments,
+    tree: &Staging,
+    built: &Built,
+    names: &Names,
+    cc: &str,
+) -> Result<()> {
+    let capi = crate::process::root().join("crates/capi");
+    tree.copy_folder(&capi.join("include"), "include")?;
+
+    let libdir = &arguments.libdir;
+    let archive = tree.copy(&built.archive, libdir.join("libmilieu.a"))?;
+    link::strip(cc, &archive)?;
+    let shared = tree.path(libdir.join(names.shared()))?;
+    link::shared(cc, &archive, &shared, &built.system_libraries)?;
+    tree.link(&names.shared(), libdir.join(&names.soname))?;
+    tree.link(&names.soname, libdir.join("libmilieu.so"))?;
+
+    let templates = Templates::new(libdir, built, names);
+    let install = capi.join("install");
+    let cmake = libdir.join("cmake/Milieu");
+    for name in ["MilieuConfig.cmake", "MilieuConfigVersion.cmake"] {
+        let template = install.join(format!("{name}.in"));
+        tree.write(cmake.join(name), &templates.fill(&template)?)?;
+    }
+    let generate = "MilieuGenerate.cmake";
+    tree.copy(&install.join(generate), cmake.join(generate))?;
+    let pkg_config = templates.fill(&install.join("milieu.pc.in"))?;
+    tree.write(libdir.join("pkgconfig/milieu.pc"), &pkg_config)?;
+
+    if let Some(program) = &built.program {
+        let program = tree.copy(program, "bin/milieu")?;
+        link::strip(cc, &program)?;
+        completions(tree, &program)?;
+    }
+    documents(tree)
+}
+
+/// What `@…@` stands for in `crates/capi/install`.
+struct Templates(Vec<(&'static str, String)>);
+
+impl Templates {
+    fn new(libdir: &Path, built: &Built, names: &Names) -> Self {
+        let up = |folders: usize| vec![".."; folders].join("/");
+        let depth = libdir
+            .components()
+            .filter(|it| *it != Component::CurDir)
+            .count();
+        let mut numbers = names.version.split('.');
+        let major = numbers.next().unwrap_or_default().to_owned();
+        // Until 1.0 minor versions may break programs.
+        let series = match numbers.next() {
+            Some(minor) if major == "0" => format!("0.{minor}"),
+            _ => major.clone(),
+        };
+        let libraries = &built.system_libraries;
+        let flags: Vec<String> = libraries.iter().map(|name| format!("-l{name}")).collect();
+        Self(vec![
+            ("VERSION", names.version.clone()),
+            ("MAJOR", major),
+            ("SERIES_PATTERN", series.replace('.', r"\\.")),
+            ("SERIES", series),
+            ("SONAME", names.soname.clone()),
+            ("SHARED_FILE", names.shared()),
+            ("STATIC_FLAGS", flags.join(" ")),
+            ("STATIC_LIBRARIES", libraries.join(";")),
+            ("POINTER_BYTES", built.pointer_bytes.to_string()),
+            ("PREFIX_FROM_PKGCONFIG", up(depth + 1)),
+            ("PREFIX_FROM_CMAKE", up(depth + 2)),
+        ])
+    }
+
+    fn fill(&self, template: &Path) -> Result<String> {
+        let text = std::fs::read_to_string(template)
+            .with_context(|| format!("cannot read {}", template.display()))?;
+        let filled = self.0.iter().fold(text, |text, (name, value)| {
+            text.replace(&format!("@{name}@"), value)
+        });
+        Ok(filled)
+    }
+}
+
+/// The program knows its completions, unless it is for another machine.
+fn completions(tree: &Staging, program: &Path) -> Result<()> {
+    for (shell, file) in [
+        ("bash", "share/bash-completion/completions/milieu"),
+        ("zsh", "share/zsh/site-functions/_milieu"),
+        ("fish", "share/fish/vendor_completions.d/milieu.fish"),
+    ] {
+        let output = std::process::Command::new(program)
+            .args(["completion", shell])
+            .output();
+        match output {
+            Ok(output) if output.status.success() => {
+                tree.write(file, &String::from_utf8(output.stdout)?)?;
+            }
+            _ => {
+                eprintln!(
+                    "note: bin/milieu does not run on this machine, so completions are left out"
+                );
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn documents(tree: &Staging) -> Result<()> {
+    let folder = Path::new("share/doc/milieu");
+    let root = crate::process::root();
+    for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        tree.copy(&root.join(name), folder.join(name))?;
+    }
+    tree.copy_folder(&root.join("docs"), folder.join("docs"))
+}
