@@ -46,6 +46,17 @@ pub fn has_toolchain(toolchain: &str) -> bool {
     succeeds_silently(rustc)
 }
 
+/// Whether a toolchain has the source of the standard library.
+pub fn has_source(toolchain: &str) -> bool {
+    let mut rustc = command("rustup");
+    rustc.args(["run", toolchain, "rustc", "--print", "sysroot"]);
+    rustc.stderr(Stdio::null());
+    output(rustc).is_ok_and(|sysroot| {
+        let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
+        library.join("std/Cargo.toml").is_file()
+    })
+}
+
 /// Whether a program of this name is on the path.
 pub fn has_program(program: &str) -> bool {
     let Some(path) = std::env::var_os("PATH") else {

@@ -68,6 +68,11 @@ pub const ALL: &[Step] = &[
         run: miri,
     },
     Step {
+        name: "threads",
+        checks: "no program in C or C++ has a data race, with the library or in it",
+        run: threads,
+    },
+    Step {
         name: "fuzz",
         checks: "no parser breaks on generated input",
         run: fuzz,
@@ -271,6 +276,39 @@ fn sanitizing(package: &str) -> Result<Command> {
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", "target/sanitizer");
     Ok(cargo)
+}
+
+/// The tests of `milieu-capi` that run programs in C and C++.
+const PROGRAMS: [&str; 3] = ["c", "cpp", "threads"];
+
+/// The sanitizer for threads has to know everything that orders threads, so the
+/// standard library is built with it, too.
+fn threads(_: &Surroundings) -> Result<Outcome> {
+    if !process::has_source("nightly") {
+        return Ok(Outcome::NotRun {
+            lacks: "the nightly compiler's standard library is not here as source".to_owned(),
+            remedy: "rustup toolchain install nightly --profile minimal --component rust-src"
+                .to_owned(),
+        });
+    }
+    if !process::has_program("cc") {
+        return Ok(Outcome::NotRun {
+            lacks: "there is no C compiler".to_owned(),
+            remedy: "apt-get install build-essential clang libclang-rt-dev".to_owned(),
+        });
+    }
+    let host = fuzz::host()?;
+    let mut cargo = process::cargo_of("nightly", ["test", "-Zbuild-std", "--target", &host]);
+    cargo.args(["-p", "milieu-capi", "--no-fail-fast"]);
+    for test in PROGRAMS {
+        cargo.args(["--test", test]);
+    }
+    cargo
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("CARGO_TARGET_DIR", "target/thread")
+        // The tests build their programs alike.
+        .env("MILIEU_SANITIZER", "thread");
+    tests(cargo)
 }
 
 fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {

@@ -1,15 +1,19 @@
 //! Compiles programs in C and C++ against the static library and runs them.
 //!
-//! What is not installed is left out, and said on standard error.
+//! What is not installed is left out, and said on standard error. Where
+//! `MILIEU_SANITIZER=thread` says that the library itself, the standard library
+//! included, is built with the sanitizer for threads, programs are as well.
 
 #![allow(dead_code)] // Each test uses its own part.
 
 use std::{
+    collections::BTreeMap,
+    env,
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::Once,
+    sync::{Mutex, Once, PoisonError},
 };
 
 use milieu_diagnostics::{Source, render};
@@ -125,8 +129,26 @@ pub struct Program<'a> {
 impl Program<'_> {
     /// What the compiler says, and the program if it has made one.
     pub fn compile(&self) -> (PathBuf, Output) {
-        let library = library().into_os_string();
-        self.make(&[library, "-ldl".into(), "-lm".into()])
+        let mut linked = vec![library().into_os_string(), "-ldl".into(), "-lm".into()];
+        if sanitizer_of_library() == Some(Sanitizer::Threads) {
+            linked.push(self.bridge().into());
+            linked.push("-Wl,--wrap=__tsan_atomic64_fetch_sub".into());
+        }
+        self.make(&linked)
+    }
+
+    /// What is between this compiler's sanitizer and that of the library.
+    fn bridge(&self) -> PathBuf {
+        let object = self.folder.join(format!("sanitizer-{}.o", self.compiler));
+        let output = Command::new(self.compiler)
+            .args(["-x", "c", "-Wall", "-Wextra", "-Werror", "-c", "-o"])
+            .arg(&object)
+            .arg(package().join("tests/programs/sanitizer.c"))
+            .output()
+            .expect("the compiler was found before");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        object
     }
 
     /// The same where nothing is linked.
@@ -203,13 +225,23 @@ pub fn run_in_valgrind(program: &Path, arguments: &[OsString]) {
     finish(valgrind.arg(program).args(arguments), program);
 }
 
-fn finish(command: &mut Command, program: &Path) -> String {
+/// Runs a program for what a sanitizer says of it.
+pub fn observe(program: &Path, arguments: &[OsString]) -> Output {
+    observed(Command::new(program).args(arguments))
+}
+
+fn observed(command: &mut Command) -> Output {
     // A leak is an error too; nobody is to symbolize at length.
-    let output = command
+    command
         .env("ASAN_OPTIONS", "detect_leaks=1")
         .env("UBSAN_OPTIONS", "halt_on_error=1")
+        .env("TSAN_OPTIONS", "halt_on_error=1")
         .output()
-        .expect("the program starts");
+        .expect("the program starts")
+}
+
+fn finish(command: &mut Command, program: &Path) -> String {
+    let output = observed(command);
     let (out, said) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -223,28 +255,101 @@ fn finish(command: &mut Command, program: &Path) -> String {
     out.into_owned()
 }
 
+/// What looks at a program while it runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sanitizer {
+    /// For addresses and undefined behaviour.
+    Addresses,
+    /// For data races. It has to know all of a program, the library too.
+    Threads,
+}
+
+impl Sanitizer {
+    /// What compilers are told.
+    pub fn flags(self) -> &'static [&'static str] {
+        match self {
+            Sanitizer::Addresses => &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+            Sanitizer::Threads => &["-fsanitize=thread", "-O1"],
+        }
+    }
+
+    /// Whether a compiler has it, and it runs here: some compilers come without
+    /// the library of it, and some kernels place memory where it wants none.
+    pub fn works(self, language: Language, compiler: &'static str) -> bool {
+        static KNOWN: Mutex<BTreeMap<(&str, Sanitizer), bool>> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry((compiler, self)).or_insert_with(|| {
+            let flags = self.flags();
+            // Tests run as processes of their own; what they try out is theirs alone.
+            let folder = tempfile::tempdir().expect("a folder to try it out");
+            let source = folder.path().join(match language {
+                Language::C => "empty.c",
+                Language::Cpp => "empty.cpp",
+            });
+            fs::write(&source, "int main(void) { return 0; }\n").expect("it can be written");
+            let program = folder.path().join("empty");
+            let compiled = Command::new(compiler)
+                .args(flags)
+                .arg(&source)
+                .arg("-o")
+                .arg(&program)
+                .output();
+            let runs = |path: &Path| {
+                Command::new(path)
+                    .output()
+                    .is_ok_and(|it| it.status.success())
+            };
+            let works = compiled.is_ok_and(|it| it.status.success()) && runs(&program);
+            if !works {
+                skipped(&format!(
+                    "what {compiler} {} makes does not run here; clang has its sanitizers in a \
+                     package of its own (libclang-rt-dev)",
+                    flags[0]
+                ));
+            }
+            works
+        })
+    }
+}
+
+/// The sanitizer that the library is built with.
+pub fn sanitizer_of_library() -> Option<Sanitizer> {
+    match env::var("MILIEU_SANITIZER").ok()?.as_str() {
+        "thread" => Some(Sanitizer::Threads),
+        other => panic!("MILIEU_SANITIZER is `{other}`; it may be `thread`"),
+    }
+}
+
 /// Compiles a program with every compiler that is here, plainly and with the
 /// sanitizers for addresses and undefined behaviour, and runs each, the plain
-/// one of the first compiler in valgrind as well.
+/// one of the first compiler in valgrind as well. With a library that is built
+/// for a sanitizer it is this sanitizer alone.
 pub fn passes(
     language: Language,
     source: &str,
     folder: &Path,
     arguments: impl Fn() -> Vec<OsString>,
 ) {
+    let built = sanitizer_of_library();
+    let ways = match built {
+        Some(sanitizer) => vec![Some(sanitizer)],
+        None => vec![None, Some(Sanitizer::Addresses)],
+    };
     for (place, compiler) in compilers(language).into_iter().enumerate() {
-        let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-        for flags in [&["-O1"][..], &sanitized] {
+        for sanitizer in &ways {
+            if sanitizer.is_some_and(|sanitizer| !sanitizer.works(language, compiler)) {
+                continue;
+            }
             let program = Program {
                 language,
                 compiler,
                 source: package().join("tests/programs").join(source),
                 folder,
-                flags,
+                flags: sanitizer.map_or(&["-O1"], Sanitizer::flags),
             };
             let compiled = program.compiled();
             run(&compiled, &arguments());
-            if place == 0 && flags.len() == 1 {
+            if place == 0 && sanitizer.is_none() {
                 run_in_valgrind(&compiled, &arguments());
             }
         }
