@@ -56,7 +56,13 @@ fn reading_costs_what_reading_a_variable_costs() {
             compiler,
             source: package().join("tests/programs/reads.cpp"),
             folder: &folder,
-            flags: &["-O2", "-g0", "-S", "-fno-asynchronous-unwind-tables"],
+            flags: &[
+                "-O2",
+                "-g0",
+                "-S",
+                "-fno-asynchronous-unwind-tables",
+                "-fno-verbose-asm",
+            ],
         };
         let (assembly, output) = program.compile_only();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,0 +1,602 @@
+//! Programs in C and C++ are built from an installed tree, as their authors do it.
+//!
+//! What is not installed is left out, and said on standard error.
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::OnceLock,
+};
+
+/// What the programs of `consumer` print.
+const PRINTED: &str = "de 60\n";
+
+/// Whether all of these can be started; says which cannot.
+fn has(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let started = Command::new(program).arg("--version").output();
+        !started.is_ok_and(|output| output.status.success())
+    });
+    if let Some(program) = missing {
+        eprintln!("skipped: {program} is not installed");
+    }
+    missing.is_none()
+}
+
+/// An empty folder for what a test makes.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("dist")
+        .join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder for what the test makes");
+    folder
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the root of the repository")
+}
+
+fn consumer() -> PathBuf {
+    root().join("xtask/tests/consumer")
+}
+
+/// What the programs write who ran before; all of it is in the message if they failed.
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{command:?}:\n{}", said(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[track_caller]
+fn fail(command: &mut Command) -> String {
+    let output = command.output().expect("the program starts");
+    assert!(!output.status.success(), "{command:?}:\n{}", said(&output));
+    // CMake breaks lines where it likes.
+    said(&output)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes))
+        .concat()
+}
+
+/// A folder with the library and the command, as the tests of the workspace have
+/// built them. What they have not built is built.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let test = env::current_exe().expect("a test knows where it is");
+        let deps = test.parent().expect("it is in a folder");
+        let debug = deps.parent().expect("and that is in another");
+        let newest = || {
+            let archives = fs::read_dir(deps)
+                .expect("it can be listed")
+                .filter_map(|file| {
+                    let file = file.ok()?;
+                    let name = file.file_name().into_string().ok()?;
+                    let is_ours = name.starts_with("libmilieu_capi-") && name.ends_with(".a");
+                    is_ours.then_some((file.metadata().ok()?.modified().ok()?, file.path()))
+                });
+            archives.max().map(|(_, path)| path)
+        };
+        let program = debug.join("milieu");
+        let cargo = || Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+        if !program.exists() {
+            let arguments = ["build", "--package", "milieu-cli"];
+            succeed(cargo().args(arguments).current_dir(root()));
+        }
+        let archive = newest().unwrap_or_else(|| {
+            let arguments = ["build", "--package", "milieu-capi"];
+            succeed(cargo().args(arguments).current_dir(root()));
+            newest().unwrap_or(debug.join("libmilieu_capi.a"))
+        });
+        let folder = scratch("built");
+        symlink(archive, folder.join("libmilieu_capi.a")).expect("a link can be made");
+        symlink(program, folder.join("milieu")).expect("a link can be made");
+        folder
+    })
+}
+
+fn dist(dest: &Path, arguments: &[&str]) -> Command {
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    xtask.arg("dist").arg("--dest").arg(dest).args(arguments);
+    xtask.arg("--built").arg(built());
+    xtask
+}
+
+/// The tree that most tests only read.
+fn tree() -> &'static Path {
+    static TREE: OnceLock<PathBuf> = OnceLock::new();
+    TREE.get_or_init(|| {
+        let tree = scratch("tree");
+        succeed(&mut dist(&tree, &[]));
+        tree
+    })
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("it can be listed") {
+        let entry = entry.expect("it can be read");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().expect("it is known").is_dir() {
+            let below = files(&entry.path());
+            found.extend(below.into_iter().map(|file| format!("{name}/{file}")));
+        } else {
+            found.push(name);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn configure(source: &Path, build: &Path, arguments: &[&str]) -> Command {
+    let mut cmake = Command::new("cmake");
+    cmake
+        .arg("-S")
+        .arg(source)
+        .arg("-B")
+        .arg(build)
+        .args(arguments);
+    cmake
+}
+
+fn build(folder: &Path) -> String {
+    succeed(Command::new("cmake").arg("--build").arg(folder))
+}
+
+fn defined(name: &str, value: &Path) -> String {
+    format!("-D{name}={}", value.display())
+}
+
+#[test]
+fn the_tree_is_what_a_distribution_installs() {
+    if !has(&["cc"]) {
+        return;
+    }
+    let mut there = files(tree());
+    there.retain(|file| !file.starts_with("share/doc/milieu/docs/"));
+    let mut expected: Vec<String> = [
+        "bin/milieu",
+        "lib/cmake/Milieu/MilieuConfig.cmake",
+        "lib/cmake/Milieu/MilieuConfigVersion.cmake",
+        "lib/cmake/Milieu/MilieuGenerate.cmake",
+        "lib/libmilieu.a",
+        "lib/libmilieu.so",
+        "lib/libmilieu.so.0",
+        "lib/libmilieu.so.0.1.0",
+        "lib/pkgconfig/milieu.pc",
+        "share/bash-completion/completions/milieu",
+        "share/doc/milieu/CHANGELOG.md",
+        "share/doc/milieu/LICENSE-APACHE",
+        "share/doc/milieu/LICENSE-MIT",
+        "share/doc/milieu/README.md",
+        "share/fish/vendor_completions.d/milieu.fish",
+        "share/zsh/site-functions/_milieu",
+    ]
+    .map(String::from)
+    .into();
+    let headers = files(&root().join("crates/capi/include"));
+    expected.extend(headers.iter().map(|file| format!("include/{file}")));
+    expected.sort();
+    assert_eq!(there, expected);
+
+    // Nothing that is read as text knows where it was made.
+    for file in files(tree()) {
+        if file.starts_with("lib/lib") || file.starts_with("bin/") {
+            continue;
+        }
+        let text = fs::read_to_string(tree().join(&file)).expect("it is text");
+        assert!(!text.contains(&*root().to_string_lossy()), "{file}");
+        let is_filled = !file.starts_with("lib/") || !text.contains("@VERSION@");
+        assert!(is_filled, "{file}");
+    }
+}
+
+#[test]
+fn the_shared_library_has_a_name_and_versioned_symbols_alone() {
+    if !has(&["cc", "readelf", "nm"]) {
+        return;
+    }
+    let library = tree().join("lib/libmilieu.so");
+    let dynamic = succeed(Command::new("readelf").arg("-dW").arg(&library));
+    assert!(dynamic.contains("soname: [libmilieu.so.0]"), "{dynamic}");
+    assert!(dynamic.contains("NODELETE"), "{dynamic}");
+    assert!(!dynamic.contains("RPATH") && !dynamic.contains("RUNPATH"));
+    let symbols = |which: &str| {
+        let mut nm = Command::new("nm");
+        let text = succeed(
+            nm.args(["--dynamic", "--with-symbol-versions", which])
+                .arg(&library),
+        );
+        let last = |line: &str| {
+            line.split_whitespace()
+                .last()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        text.lines().map(last).collect::<Vec<String>>()
+    };
+    let exported = symbols("--defined-only");
+    assert!(
+        exported
+            .iter()
+            .any(|name| name == "milieu_version@@MILIEU_0.1")
+    );
+    for name in exported {
+        let is_ours = name.starts_with("milieu_") && name.contains("@@MILIEU_");
+        assert!(is_ours || name.starts_with("MILIEU_"), "{name}");
+    }
+    // What it does not have itself is the C library's, or nobody's who has to be there.
+    for name in symbols("--undefined-only") {
+        let is_of_system = name.contains("@GLIBC_") || name.contains("@GCC_");
+        assert!(is_of_system || !name.starts_with("milieu_"), "{name}");
+    }
+}
+
+#[test]
+fn programs_are_built_with_cmake_and_follow_their_specification() {
+    if !has(&["cc", "c++", "cmake"]) {
+        return;
+    }
+    let source = scratch("cmake-source");
+    for file in files(&consumer()) {
+        let to = source.join(&file);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("it can be made");
+        fs::copy(consumer().join(&file), to).expect("it can be copied");
+    }
+    let folder = scratch("cmake");
+    let prefix = defined("CMAKE_PREFIX_PATH", tree());
+    succeed(&mut configure(&source, &folder, &[&prefix]));
+    build(&folder);
+    let programs = ["c_milieu", "c_static", "cpp_milieu", "cpp_static"];
+    for program in programs {
+        assert_eq!(
+            succeed(&mut Command::new(folder.join(program))),
+            PRINTED,
+            "{program}"
+        );
+    }
+    let document = fs::read_to_string(folder.join("station.md")).expect("it was made");
+    assert!(document.contains("the station"), "{document}");
+
+    // What has not changed is not made anew, and what has is.
+    let idle = build(&folder);
+    assert!(!idle.contains("Generating"), "{idle}");
+    let specification = source.join("station.ini");
+    let text = fs::read_to_string(&specification).expect("it was copied");
+    fs::write(&specification, text.replace("default=60", "default=61")).expect("it is ours");
+    make_newer(&specification, &folder.join("station.md"));
+    let busy = build(&folder);
+    assert!(busy.contains("Generating"), "{busy}");
+    for program in programs {
+        assert_eq!(
+            succeed(&mut Command::new(folder.join(program))),
+            "de 61\n",
+            "{program}"
+        );
+    }
+
+    // A specification that is wrong is an error of the build, at its place.
+    fs::write(&specification, "[/station/interval]\ntype=lnog\n").expect("it is ours");
+    make_newer(&specification, &folder.join("station.md"));
+    let wrong = fail(Command::new("cmake").arg("--build").arg(&folder));
+    assert!(
+        wrong.contains("station.ini:2:") && wrong.contains("lnog"),
+        "{wrong}"
+    );
+}
+
+/// As if it was edited a while after something was made.
+fn make_newer(file: &Path, than: &Path) {
+    let made = fs::metadata(than)
+        .and_then(|it| it.modified())
+        .expect("it is there");
+    let later = made + std::time::Duration::from_secs(2);
+    let file = fs::File::options()
+        .append(true)
+        .open(file)
+        .expect("it is ours");
+    file.set_modified(later).expect("it has a time");
+}
+
+#[test]
+fn a_tree_may_stand_anywhere() {
+    if !has(&["cc", "c++", "cmake", "pkg-config"]) {
+        return;
+    }
+    let before = scratch("before");
+    let libdir = "lib/x86_64-linux-gnu";
+    succeed(&mut dist(
+        &before,
+        &["--prefix", "/usr", "--libdir", libdir],
+    ));
+    assert_eq!(fs::read_dir(&before).expect("it was made").count(), 1);
+    let after = scratch("after").join("with a blank");
+    fs::rename(&before, &after).expect("it can be moved");
+
+    let folder = scratch("after-cmake");
+    let package = defined(
+        "Milieu_DIR",
+        &after.join("usr").join(libdir).join("cmake/Milieu"),
+    );
+    succeed(&mut configure(&consumer(), &folder, &[&package]));
+    build(&folder);
+    for program in ["c_milieu", "cpp_static"] {
+        assert_eq!(
+            succeed(&mut Command::new(folder.join(program))),
+            PRINTED,
+            "{program}"
+        );
+    }
+
+    let folder = scratch("after-cc");
+    link_to(&after, &folder.join("tree"));
+    let usr = folder.join("tree/usr");
+    by_pkg_config(&usr, &usr.join(libdir), &folder);
+}
+
+fn link_to(target: &Path, link: &Path) {
+    symlink(target, link).expect("a link can be made");
+}
+
+/// Builds and runs the program in C with what pkg-config says.
+fn by_pkg_config(prefix: &Path, lib: &Path, folder: &Path) {
+    let mut milieu = Command::new(prefix.join("bin/milieu"));
+    milieu.args(["spec", "generate", "--lang", "c", "--out"]);
+    succeed(
+        milieu
+            .arg(folder.join("station.h"))
+            .arg(consumer().join("station.ini")),
+    );
+    let asked = |arguments: &[&str]| {
+        let mut pkg_config = Command::new("pkg-config");
+        pkg_config
+            .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
+            .args(arguments);
+        pkg_config
+    };
+    assert_eq!(succeed(&mut asked(&["--modversion", "milieu"])), "0.1.0\n");
+    let refused = fail(&mut asked(&["--print-errors", "milieu >= 9"]));
+    assert!(
+        refused.contains("milieu >= 9") && refused.contains("0.1.0"),
+        "{refused}"
+    );
+
+    for (name, options) in [
+        ("shared", ["--cflags", "--libs", "milieu"].as_slice()),
+        ("static", &["--static", "--cflags", "--libs", "milieu"]),
+    ] {
+        let flags = succeed(&mut asked(options));
+        let program = folder.join(name);
+        let mut cc = Command::new("cc");
+        cc.arg(consumer().join("station.c")).arg("-I").arg(folder);
+        cc.arg("-o").arg(&program);
+        if name == "static" {
+            // Whole programs without a shared library need a C library of that kind.
+            cc.arg("-static");
+        }
+        succeed(cc.args(flags.split_whitespace()));
+        let mut run = Command::new(&program);
+        assert_eq!(succeed(run.env("LD_LIBRARY_PATH", lib)), PRINTED, "{name}");
+    }
+}
+
+#[test]
+fn programs_are_built_with_pkg_config_and_a_compiler() {
+    if !has(&["cc", "pkg-config"]) {
+        return;
+    }
+    let folder = scratch("cc");
+    by_pkg_config(tree(), &tree().join("lib"), &folder);
+
+    // And with the compiler alone.
+    let program = folder.join("plain");
+    let mut cc = Command::new("cc");
+    cc.arg(consumer().join("station.c")).arg("-I").arg(&folder);
+    cc.arg("-I")
+        .arg(tree().join("include"))
+        .arg("-o")
+        .arg(&program);
+    cc.arg(tree().join("lib/libmilieu.a"));
+    succeed(cc.args(["-lpthread", "-ldl", "-lm"]));
+    assert_eq!(succeed(&mut Command::new(&program)), PRINTED);
+}
+
+/// Configures a project that does nothing but look for Milieu.
+fn found(name: &str, request: &str, arguments: &[&str]) -> Command {
+    let source = scratch(&format!("find-{name}"));
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.19)\nproject(find C)\nfind_package(Milieu {request})\n\
+         message(STATUS \"found ${{Milieu_FOUND}} ${{Milieu_VERSION}}\")\n"
+    );
+    fs::write(source.join("CMakeLists.txt"), text).expect("it can be written");
+    let mut cmake = configure(&source, &source.join("build"), arguments);
+    cmake.arg(defined("CMAKE_PREFIX_PATH", tree()));
+    cmake
+}
+
+#[test]
+fn versions_and_components_that_are_not_there_are_refused() {
+    if !has(&["cc", "cmake"]) {
+        return;
+    }
+    for (name, request) in [
+        ("any", "REQUIRED"),
+        ("series", "0.1 REQUIRED"),
+        ("exact", "0.1.0 EXACT REQUIRED"),
+        ("range", "0.1...<0.2 REQUIRED"),
+        (
+            "components",
+            "REQUIRED COMPONENTS shared OPTIONAL_COMPONENTS streams",
+        ),
+    ] {
+        let said = succeed(&mut found(name, request, &[]));
+        assert!(said.contains("found TRUE 0.1.0"), "{request}: {said}");
+    }
+    for (name, request, why) in [
+        ("next", "0.2 REQUIRED", "requested version \"0.2\""),
+        ("later", "0.1.1 REQUIRED", "requested version \"0.1.1\""),
+        ("major", "1 REQUIRED", "requested version \"1\""),
+        ("ended", "0.0.1...<0.1 REQUIRED", "version range"),
+        (
+            "unknown",
+            "REQUIRED COMPONENTS qt",
+            "there is no component `qt`; there are shared, static and program",
+        ),
+    ] {
+        let said = fail(&mut found(name, request, &[]));
+        assert!(said.contains(why), "{request}: {said}");
+        let names_ours = said.contains("version: 0.1.0") || name == "unknown";
+        assert!(names_ours, "{request}: {said}");
+    }
+}
+
+/// The command runs on the machine that builds, which is not that of the tree.
+#[test]
+fn for_another_machine_the_command_is_that_of_this_one() {
+    if !has(&["cc", "c++", "cmake"]) {
+        return;
+    }
+    let folder = scratch("cross");
+    let toolchain = folder.join("toolchain.cmake");
+    let text = "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR other)\n";
+    fs::write(&toolchain, text).expect("it can be written");
+    let toolchain = defined("CMAKE_TOOLCHAIN_FILE", &toolchain);
+    let prefix = defined("CMAKE_PREFIX_PATH", tree());
+    let configure = |name: &str, arguments: &[&str], path: &str| {
+        let mut cmake = configure(&consumer(), &folder.join(name), &[&toolchain, &prefix]);
+        cmake.args(arguments);
+        let inherited = env::var("PATH").unwrap_or_default();
+        cmake.env("PATH", format!("{path}:{inherited}"));
+        cmake
+    };
+
+    let bin = tree().join("bin");
+    succeed(&mut configure("path", &[], &bin.to_string_lossy()));
+    let cache = fs::read_to_string(folder.join("path/CMakeCache.txt")).expect("it was made");
+    assert!(cache.contains(&format!(
+        "MILIEU_PROGRAM:FILEPATH={}",
+        bin.join("milieu").display()
+    )));
+
+    let nobody = "-DMILIEU_PROGRAM=/no/such/milieu";
+    let said = fail(&mut configure("nobody", &[nobody], ""));
+    assert!(said.contains("/no/such/milieu does not run here"), "{said}");
+
+    let other = folder.join("milieu");
+    fs::write(&other, "#!/bin/sh\necho milieu 9.9.9\n").expect("it can be written");
+    succeed(Command::new("chmod").arg("+x").arg(&other));
+    let said = fail(&mut configure(
+        "old",
+        &[&defined("MILIEU_PROGRAM", &other)],
+        "",
+    ));
+    assert!(
+        said.contains("is `milieu 9.9.9`, and these libraries are 0.1.0"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_milieu_generate_cannot_do_is_told() {
+    if !has(&["cc", "cmake"]) {
+        return;
+    }
+    for (name, call, why) in [
+        ("nothing", "", "milieu_generate needs SPEC"),
+        (
+            "target",
+            "SPEC a.ini LANG c",
+            "needs TARGET, whose sources include the header, or OUT",
+        ),
+        (
+            "absent",
+            "TARGET app SPEC a.ini LANG c",
+            "there is no target `app` yet",
+        ),
+        (
+            "word",
+            "TARGET app SPEC a.ini LANG c FROM b",
+            "does not know `FROM;b`",
+        ),
+        ("value", "OUT a.h SPEC a.ini LANG", "`LANG` has no value"),
+        (
+            "language",
+            "TARGET it SPEC a.ini LANG rust",
+            "of LANG c or cpp, not `rust`",
+        ),
+    ] {
+        let source = scratch(&format!("call-{name}"));
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.16)\nproject(call C)\nfind_package(Milieu REQUIRED)\n\
+             add_library(it INTERFACE)\nmilieu_generate({call})\n"
+        );
+        fs::write(source.join("CMakeLists.txt"), text).expect("it can be written");
+        let prefix = defined("CMAKE_PREFIX_PATH", tree());
+        let said = fail(&mut configure(&source, &source.join("build"), &[&prefix]));
+        assert!(said.contains(why), "{call}: {said}");
+    }
+}
+
+#[test]
+fn what_dist_cannot_do_is_told_and_leaves_nothing() {
+    let folder = scratch("refused");
+    let file = folder.join("file");
+    fs::write(&file, "").expect("it can be written");
+    let said = fail(&mut dist(&file.join("tree"), &[]));
+    assert!(said.contains("give another folder with --dest"), "{said}");
+
+    let dest = folder.join("tree");
+    let xtask = || Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let arguments = ["dist", "--dest", "tree", "--built", "."];
+    let said = fail(xtask().args(arguments).current_dir(&folder));
+    assert!(
+        said.contains("libmilieu_capi.a is not there; `cargo build"),
+        "{said}"
+    );
+    assert!(!dest.exists());
+
+    for (arguments, why) in [
+        (
+            ["--cc", "no-such-cc"],
+            "there is no C compiler `no-such-cc`",
+        ),
+        (["--libdir", "/lib"], "--libdir /lib is below --prefix"),
+        (["--prefix", "../usr"], "--prefix ../usr leaves the tree"),
+    ] {
+        let said = fail(&mut dist(&dest, &arguments));
+        assert!(said.contains(why), "{said}");
+        assert!(!dest.exists());
+    }
+
+    // An archive that cannot be linked.
+    let broken = folder.join("broken");
+    fs::create_dir(&broken).expect("a folder");
+    for name in ["libmilieu_capi.a", "milieu"] {
+        fs::write(broken.join(name), "this is none").expect("it can be written");
+    }
+    let mut xtask = xtask();
+    xtask
+        .arg("dist")
+        .arg("--dest")
+        .arg(&dest)
+        .arg("--built")
+        .arg(&broken);
+    let said = fail(&mut xtask);
+    assert!(
+        said.contains("is as it was") && said.contains("strip"),
+        "{said}"
+    );
+    assert!(!dest.exists());
+}
