@@ -344,6 +344,8 @@ fn a_tree_may_stand_anywhere() {
     link_to(&after, &folder.join("tree"));
     let usr = folder.join("tree/usr");
     by_pkg_config(&usr, &usr.join(libdir), &folder);
+    // A tree takes much room, as what is built without optimization does.
+    fs::remove_dir_all(after).expect("it is ours");
 }
 
 fn link_to(target: &Path, link: &Path) {
@@ -442,7 +444,7 @@ fn versions_and_components_that_are_not_there_are_refused() {
         ),
     ] {
         let said = succeed(&mut found(name, request, &[]));
-        assert!(said.contains("found TRUE 0.1.0"), "{request}: {said}");
+        assert!(said.contains("found 1 0.1.0"), "{request}: {said}");
     }
     for (name, request, why) in [
         ("next", "0.2 REQUIRED", "requested version \"0.2\""),
