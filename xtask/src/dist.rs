@@ -15,6 +15,7 @@
 //! before the first file comes to its place, and each file comes there whole.
 
 mod build;
+mod licenses;
 mod link;
 mod tree;
 
@@ -159,7 +160,7 @@ fn lay_out(
         link::strip(cc, &program)?;
         completions(tree, &program)?;
     }
-    documents(tree)
+    documents(arguments, tree)
 }
 
 /// What `@…@` stands for in `crates/capi/install`.
@@ -231,11 +232,13 @@ fn completions(tree: &Staging, program: &Path) -> Result<()> {
     Ok(())
 }
 
-fn documents(tree: &Staging) -> Result<()> {
+fn documents(arguments: &Arguments, tree: &Staging) -> Result<()> {
     let folder = Path::new("share/doc/milieu");
     let root = crate::process::root();
     for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         tree.copy(&root.join(name), folder.join(name))?;
     }
-    tree.copy_folder(&root.join("docs"), folder.join("docs"))
+    tree.copy_folder(&root.join("docs"), folder.join("docs"))?;
+    let packages = build::packages(arguments);
+    licenses::write(tree, folder, &packages, arguments.target.as_deref())
 }

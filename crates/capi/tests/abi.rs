@@ -126,19 +126,17 @@ fn the_header_declares_what_the_library_has() {
 /// Links the shared library as it is installed.
 fn shared(compiler: &str, folder: &Path) -> PathBuf {
     let shared = folder.join("libmilieu.so.0");
-    let script = format!(
-        "-Wl,--version-script={}",
-        package().join("milieu.map").display()
-    );
     let output = Command::new(compiler)
-        .args(["-shared", "-o"])
+        .arg(format!("@{}", package().join("shared.flags").display()))
+        .arg(format!(
+            "-Wl,--version-script={}",
+            package().join("milieu.map").display()
+        ))
+        .arg("-o")
         .arg(&shared)
-        .args(["-Wl,--whole-archive"])
+        .arg("-Wl,--whole-archive")
         .arg(library())
-        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", &script])
-        // What threads leave behind runs code of the library when they end.
-        .args(["-Wl,-soname,libmilieu.so.0", "-Wl,-z,nodelete"])
-        .args(["-pthread", "-ldl", "-lm"])
+        .args(["-Wl,--no-whole-archive", "-ldl", "-lm"])
         .output()
         .expect("the compiler was found before");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -25,6 +25,12 @@ const COMMAND: Product = Product {
     file: "milieu",
 };
 
+/// The packages that the tree is made of.
+pub fn packages(arguments: &Arguments) -> Vec<&'static str> {
+    let command = (!arguments.libraries_only).then_some(COMMAND.package);
+    [LIBRARIES.package].into_iter().chain(command).collect()
+}
+
 /// What Cargo has built, and what is to be said of it.
 pub struct Built {
     /// The static library.
