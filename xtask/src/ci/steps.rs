@@ -217,7 +217,7 @@ const OTHERS: [(&str, &str); 2] = [
 ];
 
 /// Asks the system what Miri has no answer to: it runs under the address sanitizer.
-const NOT_INTERPRETED: (&str, &str) = ("milieu-capi", "boundary");
+const NOT_INTERPRETED: (&str, &str) = (CAPI, "boundary");
 
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
@@ -278,12 +278,14 @@ fn sanitizing(package: &str) -> Result<Command> {
     Ok(cargo)
 }
 
-/// The tests of `milieu-capi` that run programs in C and C++.
-const PROGRAMS: [&str; 3] = ["c", "cpp", "threads"];
+/// The package of which programs in C and C++ are run, and its tests that run none,
+/// or none with what the library does.
+const CAPI: &str = "milieu-capi";
+const WITHOUT_PROGRAMS: [&str; 4] = ["abi", "boundary", "guide", "refused"];
 
 /// The sanitizer for threads has to know everything that orders threads, so the
 /// standard library is built with it, too.
-fn threads(_: &Surroundings) -> Result<Outcome> {
+fn threads(surroundings: &Surroundings) -> Result<Outcome> {
     if !process::has_source("nightly") {
         return Ok(Outcome::NotRun {
             lacks: "the nightly compiler's standard library is not here as source".to_owned(),
@@ -299,9 +301,13 @@ fn threads(_: &Surroundings) -> Result<Outcome> {
     }
     let host = fuzz::host()?;
     let mut cargo = process::cargo_of("nightly", ["test", "-Zbuild-std", "--target", &host]);
-    cargo.args(["-p", "milieu-capi", "--no-fail-fast"]);
-    for test in PROGRAMS {
-        cargo.args(["--test", test]);
+    cargo.args(["-p", CAPI, "--all-features", "--no-fail-fast"]);
+    let packages = &surroundings.metadata.packages;
+    let capi = packages.iter().filter(|package| package.name == CAPI);
+    for test in capi.flat_map(|package| package.targets_of("test")) {
+        if !WITHOUT_PROGRAMS.contains(&test.name.as_str()) {
+            cargo.args(["--test", &test.name]);
+        }
     }
     cargo
         .env("RUSTFLAGS", "-Zsanitizer=thread")

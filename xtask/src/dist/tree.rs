@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+/// What the folders of trees are called that are being laid out; a process follows.
+const STAGING: &str = ".milieu-dist-";
+
 /// The tree before it is in its place; gone with whatever is left of it.
 pub struct Staging {
     place: PathBuf,
@@ -20,7 +23,8 @@ impl Staging {
     pub fn new(place: &Path) -> Result<Self> {
         let missing = place.ancestors().take_while(|folder| !folder.exists());
         let made = missing.last().map(Path::to_path_buf);
-        let folder = place.join(format!(".milieu-dist-{}", std::process::id()));
+        let folder = place.join(format!("{STAGING}{}", std::process::id()));
+        remove_abandoned(place);
         let staging = Self {
             place: place.to_path_buf(),
             folder,
@@ -114,6 +118,18 @@ impl Drop for Staging {
     }
 }
 
+/// Removes what runs have left here that were killed.
+fn remove_abandoned(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(STAGING));
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            // It is in nobody's way if it stays.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// All files below a folder, links among them, by their paths below it.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -170,6 +186,16 @@ mod tests {
         staging.write("lib/a", "new").unwrap();
         drop(staging);
         assert!(!outer.exists());
+    }
+
+    #[test]
+    fn what_a_killed_run_has_left_is_removed() {
+        let place = place("killed");
+        // No process has this number.
+        let left = place.join(format!("{STAGING}4194305"));
+        fs::create_dir_all(left.join("lib")).unwrap();
+        let staging = Staging::new(&place).unwrap();
+        assert!(!left.exists() && staging.folder.exists());
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn has(program: &str) -> bool {
     started.is_ok_and(|output| output.status.success())
 }
 
-/// The compilers of a language that are here.
+/// The compilers of a language that are here, and have the sanitizer of the library.
 pub fn compilers(language: Language) -> Vec<&'static str> {
     let (here, missing): (Vec<&str>, Vec<&str>) =
         language.compilers().iter().partition(|name| has(name));
@@ -89,7 +89,10 @@ pub fn compilers(language: Language) -> Vec<&'static str> {
             skipped(&format!("{name} is not installed"));
         }
     });
-    here
+    let sanitizer = sanitizer_of_library();
+    here.into_iter()
+        .filter(|compiler| sanitizer.is_none_or(|it| it.works(language, compiler)))
+        .collect()
 }
 
 /// Says what is not tested, and why.
@@ -127,10 +130,12 @@ pub struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// What the compiler says, and the program if it has made one.
+    /// What the compiler says, and the program if it has made one. It is built with
+    /// the sanitizer that the library is built with.
     pub fn compile(&self) -> (PathBuf, Output) {
         let mut linked = vec![library().into_os_string(), "-ldl".into(), "-lm".into()];
-        if sanitizer_of_library() == Some(Sanitizer::Threads) {
+        if let Some(sanitizer) = sanitizer_of_library() {
+            linked.extend(sanitizer.flags().iter().map(OsString::from));
             linked.push(self.bridge().into());
             linked.push("-Wl,--wrap=__tsan_atomic64_fetch_sub".into());
         }
@@ -275,10 +280,10 @@ impl Sanitizer {
 
     /// Whether a compiler has it, and it runs here: some compilers come without
     /// the library of it, and some kernels place memory where it wants none.
-    pub fn works(self, language: Language, compiler: &'static str) -> bool {
-        static KNOWN: Mutex<BTreeMap<(&str, Sanitizer), bool>> = Mutex::new(BTreeMap::new());
+    pub fn works(self, language: Language, compiler: &str) -> bool {
+        static KNOWN: Mutex<BTreeMap<(String, Sanitizer), bool>> = Mutex::new(BTreeMap::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry((compiler, self)).or_insert_with(|| {
+        *known.entry((compiler.to_owned(), self)).or_insert_with(|| {
             let flags = self.flags();
             // Tests run as processes of their own; what they try out is theirs alone.
             let folder = tempfile::tempdir().expect("a folder to try it out");
@@ -330,13 +335,11 @@ pub fn passes(
     folder: &Path,
     arguments: impl Fn() -> Vec<OsString>,
 ) {
-    let built = sanitizer_of_library();
-    let ways = match built {
-        Some(sanitizer) => vec![Some(sanitizer)],
-        None => vec![None, Some(Sanitizer::Addresses)],
-    };
+    let is_plain = sanitizer_of_library().is_none();
+    let sanitizers = [None, Some(Sanitizer::Addresses)];
+    let ways = if is_plain { &sanitizers[..] } else { &[None] };
     for (place, compiler) in compilers(language).into_iter().enumerate() {
-        for sanitizer in &ways {
+        for sanitizer in ways {
             if sanitizer.is_some_and(|sanitizer| !sanitizer.works(language, compiler)) {
                 continue;
             }
@@ -349,7 +352,7 @@ pub fn passes(
             };
             let compiled = program.compiled();
             run(&compiled, &arguments());
-            if place == 0 && sanitizer.is_none() {
+            if place == 0 && is_plain && sanitizer.is_none() {
                 run_in_valgrind(&compiled, &arguments());
             }
         }
