@@ -137,7 +137,7 @@ fn lay_out(
 
     let libdir = &arguments.libdir;
     let archive = tree.copy(&built.archive, libdir.join("libmilieu.a"))?;
-    link::strip(cc, &archive)?;
+    link::strip(cc, "--strip-debug", &archive)?;
     let shared = tree.path(libdir.join(names.shared()))?;
     link::shared(cc, &archive, &shared, &built.system_libraries)?;
     tree.link(&names.shared(), libdir.join(&names.soname))?;
@@ -157,7 +157,7 @@ fn lay_out(
 
     if let Some(program) = &built.program {
         let program = tree.copy(program, "bin/milieu")?;
-        link::strip(cc, &program)?;
+        link::strip(cc, "--strip-all", &program)?;
         completions(tree, &program)?;
     }
     documents(arguments, tree)

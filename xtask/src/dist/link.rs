@@ -66,16 +66,16 @@ pub fn shared(cc: &str, archive: &Path, shared: &Path, system: &[String]) -> Res
         .arg("-Wl,--no-whole-archive")
         .args(system.iter().map(|name| format!("-l{name}")));
     succeed(link)?;
-    strip(cc, shared)
+    strip(cc, "--strip-unneeded", shared)
 }
 
-/// Removes debug information, which is larger than all else.
-pub fn strip(cc: &str, file: &Path) -> Result<()> {
+/// Removes what linking and running need not, which is larger than all else.
+pub fn strip(cc: &str, what: &str, file: &Path) -> Result<()> {
     let mut asked = process::command(cc);
     asked.arg("-print-prog-name=strip");
     let program = process::output(asked)?;
     let mut strip = process::command(program.trim());
-    strip.arg("--strip-debug").arg(file);
+    strip.arg(what).arg(file);
     succeed(strip)
 }
 
