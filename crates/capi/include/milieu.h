@@ -81,6 +81,10 @@ typedef enum milieu_result {
     MILIEU_OK = 0,
     /** Not an error: `--help` or `--version` was given, milieu_message() is the text to print. */
     MILIEU_SAY = 1,
+    /** Not an error: no more events will come. */
+    MILIEU_ENDED = 2,
+    /** Not an error: a subscriber that wants every event cannot take one now; nothing was published. */
+    MILIEU_REFUSED = 3,
 
     /** A pointer is null that must not be. */
     MILIEU_NULL = 10,
@@ -100,6 +104,8 @@ typedef enum milieu_result {
     MILIEU_NO_SUCH = 17,
     /** A table does not describe a struct, or is for another version. */
     MILIEU_WRONG_LAYOUT = 18,
+    /** It has to be done earlier: before streams are used for the first time. */
+    MILIEU_LATE = 19,
 
     /** A value breaks the rules of its key. */
     MILIEU_INVALID = 20,
@@ -115,6 +121,10 @@ typedef enum milieu_result {
     MILIEU_USAGE = 25,
     /** A file cannot be read, understood or written, or another process changed the same key. */
     MILIEU_FILES = 26,
+    /** A flow, or a file of subscriptions, is not right; the message shows where. */
+    MILIEU_WRONG_FLOW = 27,
+    /** The system has no thread or descriptor left. */
+    MILIEU_SYSTEM = 28,
 
     /** A callback of the program failed: an action, and the switch stands; or a thread-based layer, which is inactive then. */
     MILIEU_CALLBACK = 30,
@@ -503,6 +513,12 @@ MILIEU_CHECKED milieu_result milieu_context_enter_captured(milieu_context *conte
 /* A callback returns MILIEU_OK, or anything else to say that it failed. It must not unwind into the
  * library. `user` is what was handed over with it. `destroy`, which may be null, is called with it
  * once, when the callback is never called again: also where handing it over has failed. */
+
+/**
+ * For a callback that fails: `return milieu_fail(milieu_text_of("the bus is off"));`. Keeps `why`
+ * as milieu_message() and returns MILIEU_CALLBACK, or MILIEU_NOT_UTF8.
+ */
+milieu_result milieu_fail(milieu_text why);
 
 /** What an action gets to see; valid while the action runs. */
 typedef struct milieu_activation milieu_activation;

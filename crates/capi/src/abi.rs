@@ -31,6 +31,8 @@ macro_rules! results {
 results! {
     MILIEU_OK = 0,
     MILIEU_SAY = 1,
+    MILIEU_ENDED = 2,
+    MILIEU_REFUSED = 3,
     MILIEU_NULL = 10,
     MILIEU_WRONG_HANDLE = 11,
     MILIEU_FREED = 12,
@@ -40,6 +42,7 @@ results! {
     MILIEU_NOT_UTF8 = 16,
     MILIEU_NO_SUCH = 17,
     MILIEU_WRONG_LAYOUT = 18,
+    MILIEU_LATE = 19,
     MILIEU_INVALID = 20,
     MILIEU_READ_ONLY = 21,
     MILIEU_WRONG_NAME = 22,
@@ -47,6 +50,8 @@ results! {
     MILIEU_UNFIT = 24,
     MILIEU_USAGE = 25,
     MILIEU_FILES = 26,
+    MILIEU_WRONG_FLOW = 27,
+    MILIEU_SYSTEM = 28,
     MILIEU_CALLBACK = 30,
     MILIEU_PANIC = 31,
 }

@@ -8,7 +8,9 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use crate::abi::{MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_result};
+use crate::abi::{
+    MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_result, milieu_text,
+};
 
 /// Why a call did not do what it was asked to. One pointer, so that what
 /// succeeds comes back in registers.
@@ -105,6 +107,27 @@ pub extern "C" fn milieu_result_name(result: milieu_result) -> *const c_char {
 pub extern "C" fn milieu_message() -> *const c_char {
     let message = MESSAGE.try_with(|kept| kept.borrow().as_ptr());
     message.unwrap_or(c"".as_ptr())
+}
+
+/// What a callback of the program that has failed just now says of it.
+#[cfg(feature = "stream")]
+pub fn said() -> String {
+    let said = MESSAGE.try_with(|kept| kept.borrow().to_string_lossy().into_owned());
+    said.unwrap_or_default()
+}
+
+/// What a callback returns that has failed.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_fail(why: milieu_text) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let why = unsafe { why.read("why")? };
+        Err(Failure::new(MILIEU_CALLBACK, why))
+    })
 }
 
 /// The version of the library.

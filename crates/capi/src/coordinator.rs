@@ -8,6 +8,8 @@ use milieu::{Error, Milieu, context::KeyError};
 use crate::abi::MILIEU_USAGE;
 #[cfg(feature = "store")]
 use crate::abi::{MILIEU_FILES, MILIEU_WRONG_LAYOUT};
+#[cfg(feature = "stream")]
+use crate::abi::{MILIEU_SYSTEM, MILIEU_WRONG_FLOW};
 use crate::{
     abi::{
         MILIEU_CYCLE, MILIEU_INVALID, MILIEU_NO_SUCH, MILIEU_UNFIT, MILIEU_WRONG_NAME,
@@ -43,6 +45,14 @@ impl From<Error> for Failure {
                 KeyError::Invalid(_) => MILIEU_INVALID,
                 KeyError::Name(_) => MILIEU_WRONG_NAME,
             },
+            #[cfg(feature = "stream")]
+            Error::Flow(_) => MILIEU_WRONG_FLOW,
+            #[cfg(feature = "stream")]
+            Error::Naming(_) => MILIEU_WRONG_NAME,
+            #[cfg(feature = "stream")]
+            Error::Snapshot(..) => MILIEU_FILES,
+            #[cfg(feature = "stream")]
+            Error::System(_) => MILIEU_SYSTEM,
             // Of the others only some are of the parts that are used here.
             _ => MILIEU_UNFIT,
         };

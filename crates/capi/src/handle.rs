@@ -38,6 +38,8 @@ pub trait Handle: Sized + 'static {
     const TAG: [u8; 4];
     /// What the header calls it.
     const NAME: &'static str;
+    /// Why a handle may be good no more, and the way out.
+    const GONE: &'static str = "was freed; free it after its last use";
     /// The slots that are free.
     fn pool() -> &'static Pool<Self>;
 }
@@ -115,7 +117,7 @@ unsafe fn find<'a, T: Handle>(pointer: *const Slot<T>) -> Result<&'a Slot<T>, Fa
 fn wrong<T: Handle>(found: u32) -> Failure {
     let name = T::NAME;
     if found == tag::<T>() ^ FREE {
-        let message = format!("this `{name}` was freed; free it after its last use");
+        let message = format!("this `{name}` {}", T::GONE);
         return Failure::new(MILIEU_FREED, message);
     }
     let message = format!("this is no `{name}`; hand in what the library has handed out as one");
@@ -216,12 +218,55 @@ pub unsafe fn take<T: Handle>(pointer: *mut Slot<T>) -> Result<Option<T>, Failur
     Ok(Some(value))
 }
 
+/// A slot whose handle is good only now and then: while a callback runs, or until
+/// the next call.
+#[cfg(feature = "stream")]
+pub struct Lending<T: Handle>(&'static Slot<T>);
+
+#[cfg(feature = "stream")]
+impl<T: Handle + Send> Lending<T> {
+    /// Nobody has it yet.
+    pub fn new(value: T) -> Self {
+        // SAFETY: slots are never unmapped, and this one was just made.
+        let lending = Lending(unsafe { &*new(value) });
+        lending.recall();
+        lending
+    }
+
+    /// Changes the value and hands it out.
+    #[inline]
+    pub fn lend(&self, change: impl FnOnce(&mut T)) -> *mut Slot<T> {
+        // SAFETY: the slot has a value for as long as this is there, and nobody
+        // has its handle now.
+        change(unsafe { (*self.0.value.get()).assume_init_mut() });
+        self.0.tag.store(tag::<T>(), Ordering::Release);
+        std::ptr::from_ref(self.0).cast_mut()
+    }
+
+    /// From now on whoever has the handle is told that it was freed.
+    #[inline]
+    pub fn recall(&self) {
+        self.0.tag.store(tag::<T>() ^ FREE, Ordering::Release);
+    }
+}
+
+#[cfg(feature = "stream")]
+impl<T: Handle> Drop for Lending<T> {
+    fn drop(&mut self) {
+        self.0.tag.store(tag::<T>() ^ FREE, Ordering::Release);
+        // SAFETY: it has a value, which nobody reaches any more.
+        drop(unsafe { (*self.0.value.get()).assume_init_read() });
+        T::pool().free().push_back(self.0);
+    }
+}
+
 /// Makes a type one that the other side has handles of.
 macro_rules! handle {
-    ($type:ty, $tag:literal, $name:literal) => {
+    ($type:ty, $tag:literal, $name:literal $(, $gone:literal)?) => {
         impl $crate::handle::Handle for $type {
             const TAG: [u8; 4] = *$tag;
             const NAME: &'static str = $name;
+            $(const GONE: &'static str = $gone;)?
             fn pool() -> &'static $crate::handle::Pool<Self> {
                 static POOL: $crate::handle::Pool<$type> = $crate::handle::Pool::new();
                 &POOL

@@ -29,15 +29,19 @@ mod handle;
 mod hold;
 mod layout;
 mod scope;
+#[cfg(feature = "stream")]
+mod streams;
 mod text;
 
 pub use abi::*;
 pub use actions::*;
 pub use assign::*;
-pub use call::{milieu_message, milieu_result_name, milieu_version};
+pub use call::{milieu_fail, milieu_message, milieu_result_name, milieu_version};
 pub use context::*;
 pub use coordinator::*;
 #[cfg(feature = "store")]
 pub use files::{milieu_coordinator_open, milieu_coordinator_persist};
 pub use hold::*;
 pub use scope::*;
+#[cfg(feature = "stream")]
+pub use streams::*;

@@ -59,8 +59,8 @@ pub use operator::{Fate, Now, Operator, Output, Reason, Settled};
 pub use receiver::{Delivered, Receiver, Tally};
 pub use runtime::{
     Blocking, Bound, CannotName, CannotPublish, Clock, Drives, Driving, Listening, Named,
-    Published, Publisher, Reader, Sourcing, Streams, Subscriber, SystemClock, VirtualClock,
-    Watching,
+    Published, Publisher, Reader, Sourcing, SteppedSource, Stepping, Streams, Subscriber,
+    SystemClock, VirtualClock, Watching,
 };
 pub use source::{Feed, Source, Status, Wait};
 pub use subscription::{Binding, Delivery, Document, Overflow, Publication, Subscription, Target};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use milieu_transfer::{Body, Event, Header, Quality, Stream, Time};
+use milieu_transfer::{Body, Event, Header, Kind, Quality, Stream, Time};
 
 /// What looks at a part of the world and says what happens there.
 ///
@@ -119,6 +119,17 @@ impl<'a> Feed<'a> {
 
     /// Publishes what was seen, and how well.
     pub fn publish_with<T: Body>(&mut self, time: Time, quality: Option<Quality>, body: T) {
+        self.publish_kind(Kind::new(), time, quality, body);
+    }
+
+    /// As [`publish_with`](Feed::publish_with), of a type that need not be looked up.
+    pub fn publish_kind<T: Body>(
+        &mut self,
+        kind: Kind<T>,
+        time: Time,
+        quality: Option<Quality>,
+        body: T,
+    ) {
         *self.sequence += 1;
         let header = Header {
             stream: Arc::clone(self.stream),
@@ -126,7 +137,7 @@ impl<'a> Feed<'a> {
             sequence: *self.sequence,
             quality: quality.map(Box::new),
         };
-        self.events.push(Event::new(header, body));
+        self.events.push(kind.event(header, body));
     }
 
     /// How many events the source has published in its life.

@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock, OnceLock, RwLock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::defined::Definition;
 use crate::described::{self, Described, Description};
 use crate::emit::{DEPTH, Emit};
 use crate::error::Error;
@@ -30,10 +31,12 @@ pub struct Type {
     name: &'static str,
     id: TypeId,
     pub(crate) emit: fn(&AnyBody, Emit<'_>) -> Result<bool, Error>,
-    from_value: fn(Header, &Value, Rights) -> Result<Event, Error>,
+    from_value: fn(&'static Type, Header, &Value, Rights) -> Result<Event, Error>,
     pub(crate) write: fn(&AnyBody, &mut positional::Writer<'_>) -> Result<(), Error>,
     pub(crate) read: fn(&mut positional::Reader<'_>, &'static Type, Header) -> Result<Event, Error>,
     trace: fn() -> Option<Shape>,
+    /// What the program says, where it defines the type while it runs.
+    definition: Option<Definition>,
     /// What `derive(Event)` knows, if that is known.
     description: Option<Description>,
     schema: OnceLock<Option<Arc<Schema>>>,
@@ -97,13 +100,13 @@ impl Type {
             name: type_name::<T>(),
             id,
             emit: |body, emit| of_type::<T>(body).serialize(emit),
-            from_value: |header, value, rights| {
+            from_value: |of, header, value, rights| {
                 let body: T = match value.to(rights) {
                     // The type holds a value where others refer to one.
                     Err(Error::Cycle) => value.expanded()?.to(rights)?,
                     result => result?,
                 };
-                Ok(Event::new(header, body))
+                Ok(Event::with_type(header, of, body))
             },
             write: |body, writer| of_type::<T>(body).serialize(writer),
             read: |reader, of, header| {
@@ -111,9 +114,29 @@ impl Type {
                 Ok(Event::with_type(header, of, body))
             },
             trace: trace::<T>,
+            definition: None,
             description: described::derived(id),
             schema: OnceLock::new(),
             agreement: AtomicU8::new(UNKNOWN),
+        }
+    }
+
+    /// A type that the program defines; see [`Kind::defined`].
+    pub(crate) fn defined<T: Body>(name: &'static str, id: TypeId, by: Definition) -> Type {
+        const HAS: &str = "a type that is defined has its definition";
+        Type {
+            name,
+            from_value: |of, header, value, _| {
+                let definition = of.definition.as_ref().expect(HAS);
+                definition.make(of, header, value)
+            },
+            read: |reader, of, header| {
+                let definition = of.definition.as_ref().expect(HAS);
+                let value = positional::read(&definition.shape, reader)?;
+                definition.make(of, header, &value)
+            },
+            definition: Some(by),
+            ..Type::new::<T>(id)
         }
     }
 
@@ -123,7 +146,10 @@ impl Type {
     #[must_use]
     pub fn schema(&'static self) -> Option<&'static Arc<Schema>> {
         let schema = || {
-            let mut shape = (self.trace)()?;
+            let mut shape = match &self.definition {
+                Some(definition) => definition.shape.clone(),
+                None => (self.trace)()?,
+            };
             if let Some(description) = &self.description {
                 described::annotate(&mut shape, &description.facts);
             }
@@ -198,7 +224,9 @@ impl Type {
     #[must_use]
     pub fn is(&self, other: &Type) -> bool {
         let description = self.description.as_ref();
-        self.id == other.id || description.is_some_and(|its| its.lineage.contains(&other.id))
+        std::ptr::eq(self, other)
+            || self.id == other.id && self.definition.is_none()
+            || description.is_some_and(|its| its.lineage.contains(&other.id))
     }
 
     /// What the type of the body extends, if it is of that type.
@@ -224,7 +252,7 @@ impl Type {
         }
         let value = event.value(Rights::ALL)?;
         let Some(schema) = event.schema() else {
-            return (self.from_value)(event.header().clone(), &value, rights);
+            return (self.from_value)(self, event.header().clone(), &value, rights);
         };
         let here = self.schema().map(|schema| &schema.shape);
         let mut levels = described::levels(&schema.shape, &value);
@@ -244,7 +272,7 @@ impl Type {
                     Some(here) => described::renamed(value, there, here),
                     None => value.clone(),
                 };
-                match (self.from_value)(event.header().clone(), &named, rights) {
+                match (self.from_value)(self, event.header().clone(), &named, rights) {
                     Ok(event) => return Ok(event),
                     Err(error) => {
                         first_error.get_or_insert(error);
@@ -300,6 +328,10 @@ impl<T: Body> Kind<T> {
         T: Described,
     {
         Kind(Type::described::<T>(), PhantomData)
+    }
+
+    pub(crate) fn of_type(of: &'static Type) -> Kind<T> {
+        Kind(of, PhantomData)
     }
 
     /// An event.

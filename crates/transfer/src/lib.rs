@@ -21,6 +21,7 @@ mod guide {}
 
 mod base64;
 mod cbor;
+mod defined;
 mod delta;
 mod described;
 mod duration;
@@ -54,6 +55,7 @@ mod value;
 mod xml;
 
 pub use cbor::Cbor;
+pub use defined::{Named, Part};
 pub use described::Described;
 #[doc(hidden)]
 pub use described::{Derived, Fact};

@@ -1,7 +1,5 @@
 //! Fields of one event, where expressions find them.
 
-use std::any::TypeId;
-
 use crate::event::{Event, Header};
 use crate::kind::Type;
 use crate::read::Shape;
@@ -176,7 +174,8 @@ impl Event {
     pub fn read(&self, selection: &Selection, row: &mut Row) {
         let Row { plan, cells } = row;
         if let Some(plan) = plan {
-            let is_known = plan.is_known && plan.selection.is(selection);
+            let is_of = std::ptr::eq(plan.of, self.of());
+            let is_known = is_of && plan.is_known && plan.selection.is(selection);
             if is_known && self.stored().read_known(plan, cells) {
                 if plan.has_more {
                     plan.finish(self.header(), cells);
@@ -226,10 +225,7 @@ impl Plan {
     /// The parts wanted, if events of this type can be read by the addresses of
     /// names. Makes the cells ready for it.
     #[inline]
-    pub(crate) fn known(&mut self, id: TypeId, cells: &mut Cells) -> Option<&mut Node> {
-        if !self.of.has_id(id) {
-            return None;
-        }
+    pub(crate) fn known(&mut self, cells: &mut Cells) -> &mut Node {
         if self.is_sparse {
             cells.empty();
         }
@@ -239,7 +235,7 @@ impl Plan {
         }
         cells.left = self.of_body;
         cells.incomplete = false;
-        Some(&mut self.wanted)
+        &mut self.wanted
     }
 
     /// Whether a walk by addresses filled all cells that it could.

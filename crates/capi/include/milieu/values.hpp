@@ -206,8 +206,12 @@ public:
     const T &operator[](std::size_t index) const noexcept { return this->value_.first[index]; }
 };
 
-/** An element of an array of texts. */
+/** An element of an array of texts, or a field of an event; it refers to its text. */
 struct Text : milieu_text {
+    Text() noexcept : milieu_text() {}
+    Text(std::string_view text) noexcept : milieu_text(detail::text(text)) {}
+    Text(const std::string &text) noexcept : Text(std::string_view(text)) {}
+    Text(const char *text) noexcept : Text(std::string_view(text)) {}
     operator std::string_view() const noexcept { return detail::view(*this); }
     friend bool operator==(const Text &a, std::string_view b) noexcept {
         return detail::view(a) == b;

@@ -36,8 +36,8 @@ use milieu_diagnostics::{Diagnostic, Source, render};
 use milieu_stream::language::Language;
 use milieu_stream::names::Query;
 use milieu_stream::{
-    Bound, Clock, Delivery, Driving, Flow, Functions, Listening, Named, Streams, Subscriber,
-    SystemClock, operators,
+    Bound, Catalogue, Clock, Definition, Delivery, Driving, Flow, Functions, Listening, Named,
+    Streams, Subscriber, SystemClock, operators,
 };
 use milieu_transfer::{Event, Origin};
 
@@ -54,6 +54,7 @@ pub(crate) struct Kept {
     streams: OnceLock<Streams>,
     driving: Mutex<Option<Driving>>,
     functions: Mutex<Functions>,
+    operators: Mutex<Vec<&'static Definition>>,
     clock: OnceLock<Arc<dyn Clock>>,
     followed: follow::Followed,
 }
@@ -85,6 +86,27 @@ impl Milieu {
         Ok(())
     }
 
+    /// Makes operators of the program known to flows, before the first use of
+    /// [`streams`](Milieu::streams). One that has the name of another takes its
+    /// place.
+    ///
+    /// # Errors
+    /// If streams are in use already.
+    pub fn operators(
+        &self,
+        definitions: impl IntoIterator<Item = &'static Definition>,
+    ) -> Result<(), Error> {
+        if self.kept.streams.get().is_some() {
+            let text = "operators are made known before streams are used for the first time";
+            return Err(Error::Flow(text.to_owned()));
+        }
+        let known = self.kept.operators.lock();
+        known
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .extend(definitions);
+        Ok(())
+    }
+
     /// Gives streams another clock than the system's, before their first use: a
     /// test decides what time it is.
     ///
@@ -102,7 +124,11 @@ impl Milieu {
     /// The streams of this program.
     pub fn streams(&self) -> &Streams {
         self.kept.streams.get_or_init(|| {
-            let mut catalogue = operators::catalogue();
+            let own = self.kept.operators.lock();
+            let own = own.unwrap_or_else(std::sync::PoisonError::into_inner);
+            let known = operators::catalogue();
+            let mut catalogue = Catalogue::new(known.iter().chain(own.iter().copied()));
+            drop(own);
             let functions = self.kept.functions.lock();
             *catalogue.functions_mut() = functions
                 .unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -15,6 +15,7 @@ mod naming;
 mod publisher;
 mod queue;
 mod slot;
+mod stepping;
 mod subscriber;
 
 use std::collections::HashSet;
@@ -38,6 +39,7 @@ pub use crew::Blocking;
 pub use driving::{Driving, Sourcing};
 pub use naming::{CannotName, Drives, Named, Reader, Watching};
 pub use publisher::{Published, Publisher};
+pub use stepping::{SteppedSource, Stepping};
 pub use subscriber::{Listening, Subscriber};
 
 /// All streams of a process, or of a test. Clones are the same streams.

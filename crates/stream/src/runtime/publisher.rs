@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use milieu_keys::Name;
-use milieu_transfer::{Body, Event, Header, Quality, Stream, Time};
+use milieu_transfer::{Body, Header, Kind, Quality, Stream, Time};
 
 use super::{CannotPublish, Streams};
 use crate::graph::{Machine, SourceId};
@@ -114,6 +114,17 @@ impl<T: Body> Publisher<T> {
 
     /// Publishes what was so at a point in time, and how well that is known.
     pub fn publish_at(&self, time: Time, quality: Option<Quality>, body: T) -> Published {
+        self.publish_kind(Kind::new(), time, quality, body)
+    }
+
+    /// As [`publish_at`](Publisher::publish_at), of a type that need not be looked up.
+    pub fn publish_kind(
+        &self,
+        kind: Kind<T>,
+        time: Time,
+        quality: Option<Quality>,
+        body: T,
+    ) -> Published {
         if self.is_refused() {
             return Published::Refused;
         }
@@ -124,7 +135,7 @@ impl<T: Body> Publisher<T> {
             sequence,
             quality: quality.map(Box::new),
         };
-        let event = Event::new(header, body);
+        let event = kind.event(header, body);
         self.streams.publish_from(&self.source, event);
         Published::Accepted(sequence)
     }

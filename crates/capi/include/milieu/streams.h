@@ -1,0 +1,457 @@
+/*
+ * Milieu: streams of events. The C interface, beside contexts in milieu.h.
+ *
+ *   milieu_streams        the streams of a coordinator
+ *   milieu_event_type     a type of events: a plain struct that the program describes
+ *   milieu_publisher      publishes events under a name
+ *   milieu_source         looks at a part of the world when it is polled
+ *   milieu_subscription   a flow's events, in a queue
+ *   milieu_listener       a flow's events, by a callback
+ *   milieu_event          what happened; it never changes
+ *
+ *   struct weather { double temperature; milieu_text room; };
+ *   static const milieu_event_field fields[] = {
+ *       MILIEU_EVENT_FIELD(struct weather, temperature),
+ *       MILIEU_EVENT_FIELD(struct weather, room),
+ *   };
+ *   static const milieu_event_layout layout = MILIEU_EVENT_LAYOUT(struct weather, fields);
+ *
+ *   milieu_streams_new(coordinator, NULL, &streams);
+ *   milieu_event_type_new(&layout, &type);
+ *   milieu_publisher_new(streams, milieu_text_of("/weather"), type, false, &publisher);
+ *   milieu_subscription_new(streams, milieu_text_of("/weather | filter temperature > 32"), NULL,
+ *       &subscription);
+ *   milieu_publisher_publish(publisher, &(struct weather){ 33.5, milieu_text_of("005") }, NULL,
+ *       NULL);
+ *   milieu_subscription_next(subscription, 0, &event);
+ *   milieu_event_body(event, type, (const void **)&weather);
+ *
+ * What holds beside what milieu.h says:
+ *
+ * - Everything here keeps the coordinator, and may outlive its handle and that of the streams.
+ * - A milieu_streams, a milieu_publisher and a milieu_event_type may be used by several threads at
+ *   once; everything else by one at a time.
+ * - An event that is handed to a callback, or taken from a subscription, is lent: the first is
+ *   valid during the callback, the second until the next call with its subscription. What it
+ *   points to, a body or a text, is valid for as long. milieu_event_keep makes it last.
+ * - Callbacks come one at a time where they belong to one handle, and from any thread that
+ *   publishes. They must neither block nor take long: the streams wait for them. What would wait
+ *   for the streams in them is MILIEU_BUSY. They may publish, subscribe, and free anything, the
+ *   subscription that they belong to included.
+ * - When milieu_listener_free or milieu_source_free has returned, the callback runs no more, and
+ *   `destroy` was called. Within a callback of streams nobody waits: there it is called later.
+ * - Times are nanoseconds since 1970, distances in time nanoseconds.
+ */
+#ifndef MILIEU_STREAMS_H
+#define MILIEU_STREAMS_H
+
+#include <milieu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- streams */
+
+/** The streams of a coordinator. */
+typedef struct milieu_streams milieu_streams;
+
+/** How streams are opened. Begin with MILIEU_STREAMS_OPTIONS. */
+typedef struct milieu_streams_options {
+    /** MILIEU_ABI */
+    uint32_t abi;
+    /** Whether time passes only by milieu_streams_pass, for tests. */
+    bool virtual_time;
+    /** What time it is at first, then. */
+    int64_t now_ns;
+} milieu_streams_options;
+
+/** Options that say nothing. */
+#define MILIEU_STREAMS_OPTIONS { MILIEU_ABI, false, 0 }
+
+/**
+ * The streams of a coordinator; each handle of a coordinator is for the same ones. `options` may
+ * be null.
+ *
+ * MILIEU_LATE: the streams have another clock, and are in use already.
+ */
+MILIEU_CHECKED milieu_result milieu_streams_new(const milieu_coordinator *coordinator,
+    const milieu_streams_options *options, milieu_streams **streams);
+
+/** Gives streams back. What came of them goes on. */
+void milieu_streams_free(milieu_streams *streams);
+
+/** What time it is for the streams. */
+MILIEU_CHECKED milieu_result milieu_streams_now(const milieu_streams *streams, int64_t *now_ns);
+
+/**
+ * Starts the thread that wakes operators when time passes, such as those with windows; a source
+ * starts it too. In virtual time nothing has to be started.
+ */
+MILIEU_CHECKED milieu_result milieu_streams_drive(const milieu_streams *streams);
+
+/**
+ * Lets virtual time pass until then: sources are polled, and operators woken, at each moment that
+ * they have asked for. MILIEU_INVALID: it is no virtual time.
+ */
+MILIEU_CHECKED milieu_result milieu_streams_pass(const milieu_streams *streams, int64_t until_ns);
+
+/* ---------------------------------------------------------------- types of events */
+
+/**
+ * How a field of an event lies in memory: a value of milieu_kind, or one of these. A field may be
+ * an array (MILIEU_ARRAY): a pointer to elements, followed by their number.
+ */
+enum {
+    MILIEU_I8 = 12,    /**< int8_t */
+    MILIEU_U8 = 13,    /**< uint8_t */
+    MILIEU_TIME = 14,  /**< int64_t: a point in time */
+    MILIEU_SPAN = 15,  /**< int64_t: a distance in time */
+    MILIEU_BYTES = 16, /**< milieu_text of any bytes */
+    MILIEU_JSON = 17   /**< of a milieu_datum: a list or a map, as JSON */
+};
+
+/** One field of a type of events. */
+typedef struct milieu_event_field {
+    /** Its name, by which flows know it. Empty: it is the only field, and the body is its value. */
+    const char *name;
+    /** Offset from the start of the struct, in bytes. */
+    size_t offset;
+    /** One of the kinds, with MILIEU_ARRAY or without. */
+    uint32_t kind;
+    /** The number of entries in `metadata`. */
+    uint32_t metadata_count;
+    /**
+     * What else is to be known: `id`, a number that stays the same when the field is renamed, so
+     * that programs with another version of the type find it; and for MILIEU_ENUM a `variant` for
+     * each of them, in their order.
+     */
+    const milieu_entry *metadata;
+} milieu_event_field;
+
+/** What a program says of a type of events. The library keeps a copy. */
+typedef struct milieu_event_layout {
+    /** MILIEU_ABI */
+    uint32_t abi;
+    /** The number of `fields`. */
+    uint32_t count;
+    /** What the type is called, in messages and to other programs. */
+    const char *name;
+    const milieu_event_field *fields;
+    /** Size and alignment of the struct, in bytes. */
+    size_t size;
+    size_t align;
+} milieu_event_layout;
+
+/** A field whose kind is said. */
+#define MILIEU_EVENT_FIELD_OF(type, member, kind)                                              \
+    { #member, offsetof(type, member), kind, 0, NULL }
+
+/** The layout of a struct with these fields, an array. */
+#define MILIEU_EVENT_LAYOUT(type, fields)                                                      \
+    { MILIEU_ABI, sizeof(fields) / sizeof((fields)[0]), #type, fields, sizeof(type),           \
+        MILIEU_ALIGNOF(type) }
+
+#ifndef __cplusplus
+/** The kind of a member, by its type. */
+#define MILIEU_KIND_OF(type, member)                                                           \
+    _Generic(((type *)0)->member, bool: MILIEU_BOOL, int8_t: MILIEU_I8, int16_t: MILIEU_I16,   \
+        int32_t: MILIEU_I32, int64_t: MILIEU_I64, uint8_t: MILIEU_U8, uint16_t: MILIEU_U16,    \
+        uint32_t: MILIEU_U32, uint64_t: MILIEU_U64, float: MILIEU_F32, double: MILIEU_F64,     \
+        milieu_text: MILIEU_TEXT)
+
+/** A field whose kind is that of its type. One of another type does not compile: say its kind. */
+#define MILIEU_EVENT_FIELD(type, member)                                                       \
+    MILIEU_EVENT_FIELD_OF(type, member, MILIEU_KIND_OF(type, member))
+#endif
+
+/** A type of events. It lasts as long as the program. */
+typedef struct milieu_event_type milieu_event_type;
+
+/**
+ * Defines a type. The same layout again gives the same type.
+ *
+ * MILIEU_WRONG_LAYOUT: it describes no struct, and the message says which field is wrong.
+ */
+MILIEU_CHECKED milieu_result milieu_event_type_new(const milieu_event_layout *layout,
+    const milieu_event_type **type);
+
+/** What a type is called; valid for ever. */
+MILIEU_CHECKED milieu_result milieu_event_type_name(const milieu_event_type *type,
+    milieu_text *name);
+
+/* ---------------------------------------------------------------- events */
+
+/** Something that happened. It never changes. */
+typedef struct milieu_event milieu_event;
+
+/** No time: now, where an event is published. */
+#define MILIEU_NOW INT64_MIN
+
+/** When something was so, and how well that is known. Begin with MILIEU_QUALITY. */
+typedef struct milieu_quality {
+    /** When it happened; MILIEU_NOW is when it is published. */
+    int64_t time_ns;
+    /** How old what the event says was already then, a value from a cache for instance. */
+    int64_t age_ns;
+    /** The truth lies at most this far from each number, in its unit; -1 where it is not known. */
+    double accuracy;
+    /** What is wrong with the sensor, whose measurement is then not to be trusted; empty is nothing. */
+    milieu_text failure;
+} milieu_quality;
+
+/** Now, and as well as can be. */
+#define MILIEU_QUALITY { MILIEU_NOW, 0, -1.0, { NULL, 0 } }
+
+/** What every event has. Its texts are valid for as long as the event. */
+typedef struct milieu_header {
+    /** The name of its stream: `/weather/temperature`. */
+    milieu_text name;
+    /** Who publishes: a host, a program, a device. */
+    milieu_text origin;
+    /** Which life of the publisher it is of, and its number in that, counted from 1. */
+    uint64_t incarnation;
+    uint64_t sequence;
+    milieu_quality quality;
+} milieu_header;
+
+/** A value of which the program learns the kind only now. */
+typedef struct milieu_datum {
+    /**
+     * What it is: MILIEU_BOOL, MILIEU_I64, MILIEU_U64, MILIEU_F64, MILIEU_TEXT, MILIEU_TIME,
+     * MILIEU_SPAN, MILIEU_BYTES, MILIEU_JSON, or 0 where there is nothing.
+     */
+    uint32_t kind;
+    union {
+        /** MILIEU_BOOL */
+        bool boolean;
+        /** MILIEU_I64, MILIEU_TIME, MILIEU_SPAN */
+        int64_t whole;
+        /** MILIEU_U64 */
+        uint64_t natural;
+        /** MILIEU_F64 */
+        double number;
+        /** MILIEU_TEXT, MILIEU_BYTES, MILIEU_JSON */
+        milieu_text text;
+    } content;
+} milieu_datum;
+
+/** Name, origin, number, time and quality. */
+MILIEU_CHECKED milieu_result milieu_event_header(const milieu_event *event, milieu_header *header);
+
+/**
+ * The body as a struct of this type: where the event has one, that is one load. An event that was
+ * made by an operator, or came from another program, becomes one if it has all of the fields.
+ *
+ * MILIEU_UNFIT: it is none of this type; the message says which field is missing or different.
+ */
+MILIEU_CHECKED milieu_result milieu_event_body(const milieu_event *event,
+    const milieu_event_type *type, const void **body);
+
+/**
+ * A field by its name as expressions have it, whatever the type of the event: `room`, `rows[0].value`,
+ * `value` for a body that is one, `event.time`. Its text is valid until the next call with this event.
+ * What is not there is 0. MILIEU_NO_SUCH: it is no path.
+ */
+MILIEU_CHECKED milieu_result milieu_event_get(const milieu_event *event, milieu_text path,
+    milieu_datum *datum);
+
+/** The body as JSON; valid until the next call with this event. */
+MILIEU_CHECKED milieu_result milieu_event_json(const milieu_event *event, milieu_text *body);
+
+/** Keeps an event, for as long as the program likes. It is not copied. */
+MILIEU_CHECKED milieu_result milieu_event_keep(const milieu_event *event, milieu_event **kept);
+
+/** Gives a kept event back. MILIEU_BUSY: it was lent, and not kept. */
+milieu_result milieu_event_free(milieu_event *event);
+
+/* ---------------------------------------------------------------- publishing */
+
+/** Publishes events of a type under a name, which is its own. */
+typedef struct milieu_publisher milieu_publisher;
+
+/**
+ * Takes a name for events of a type. With `retains`, late subscribers get the last event at once:
+ * for what is true until it changes.
+ *
+ * MILIEU_WRONG_NAME: it is no name, or has a publisher.
+ */
+MILIEU_CHECKED milieu_result milieu_publisher_new(const milieu_streams *streams, milieu_text name,
+    const milieu_event_type *type, bool retains, milieu_publisher **publisher);
+
+/** Gives the name back; subscriptions to it wait for the next publisher. */
+void milieu_publisher_free(milieu_publisher *publisher);
+
+/**
+ * Publishes a copy of a struct, and of what it points to. `quality` may be null; `sequence`, which
+ * may be null, gets the number of the event.
+ *
+ * MILIEU_INVALID, MILIEU_NOT_UTF8: a field has no value that its kind has. MILIEU_REFUSED.
+ */
+milieu_result milieu_publisher_publish(const milieu_publisher *publisher, const void *body,
+    const milieu_quality *quality, uint64_t *sequence);
+
+/* ---------------------------------------------------------------- subscribing */
+
+/** What happens to an event that finds a queue full. Whatever is lost is counted. */
+typedef enum milieu_overflow {
+    /** The event that has waited longest makes room. */
+    MILIEU_DROP_OLDEST = 0,
+    /** The event that has come is dropped. */
+    MILIEU_DROP_NEWEST = 1,
+    /** It is not accepted: its publisher is told by MILIEU_REFUSED. */
+    MILIEU_REFUSE = 2,
+    /** The subscription ends, after what is in the queue. */
+    MILIEU_CLOSE = 3
+} milieu_overflow;
+
+/** What arrives when events come faster than they are taken. Begin with MILIEU_DELIVERY. */
+typedef struct milieu_delivery {
+    /** MILIEU_ABI */
+    uint32_t abi;
+    /** How many events may wait; 0: the newest one only. */
+    uint32_t capacity;
+    /** A milieu_overflow. */
+    uint32_t overflow;
+} milieu_delivery;
+
+/** A queue of 1024 that drops its oldest. */
+#define MILIEU_DELIVERY { MILIEU_ABI, 1024, MILIEU_DROP_OLDEST }
+
+/** What has become of the events of a subscription. */
+typedef struct milieu_tally {
+    uint64_t taken;
+    uint64_t dropped;
+    uint64_t waiting;
+} milieu_tally;
+
+/** A subscription whose events wait in a queue. */
+typedef struct milieu_subscription milieu_subscription;
+
+/**
+ * Subscribes to a flow: a name, or a pipeline such as
+ * `/weather/temperature | filter value > 32 | aggregate mean 10m`. `delivery` may be null, which is
+ * MILIEU_DELIVERY.
+ *
+ * MILIEU_WRONG_FLOW: the message shows the text and where it is wrong.
+ */
+MILIEU_CHECKED milieu_result milieu_subscription_new(const milieu_streams *streams,
+    milieu_text flow, const milieu_delivery *delivery, milieu_subscription **subscription);
+
+/** Ends a subscription. MILIEU_BUSY: another thread takes from it, and goes on. */
+milieu_result milieu_subscription_free(milieu_subscription *subscription);
+
+/**
+ * Takes the next event, or waits for it for so long: 0 not at all, a negative time for ever. Null
+ * where none has come. The event is valid until the next call with this subscription.
+ *
+ * MILIEU_ENDED: no more will come. MILIEU_BUSY: a callback of streams cannot wait.
+ */
+MILIEU_CHECKED milieu_result milieu_subscription_next(milieu_subscription *subscription,
+    int64_t timeout_ns, const milieu_event **event);
+
+/** What has become of the events so far. */
+MILIEU_CHECKED milieu_result milieu_subscription_tally(const milieu_subscription *subscription,
+    milieu_tally *tally);
+
+/** A subscription whose events go to a callback. */
+typedef struct milieu_listener milieu_listener;
+
+/** An event has come; it is lent. If this fails, that is counted. */
+typedef milieu_result (*milieu_receive)(void *user, const milieu_event *event);
+
+/** Subscribes to a flow by a callback, which runs in the thread that publishes. */
+MILIEU_CHECKED milieu_result milieu_listener_new(const milieu_streams *streams, milieu_text flow,
+    milieu_receive receive, void *user, milieu_destroy destroy, milieu_listener **listener);
+
+/** Ends a subscription. */
+void milieu_listener_free(milieu_listener *listener);
+
+/**
+ * How often the callback has failed, and what it said last, by milieu_fail; `last` may be null, and
+ * is valid until the next call with this listener.
+ */
+MILIEU_CHECKED milieu_result milieu_listener_failures(const milieu_listener *listener,
+    uint64_t *count, milieu_text *last);
+
+/* ---------------------------------------------------------------- sources */
+
+/** Where a source puts what it has seen; valid during the callback. */
+typedef struct milieu_feed milieu_feed;
+
+/**
+ * Looks at a part of the world: publishes what there is by now, and says what it waits for, by
+ * milieu_feed_wait, milieu_feed_wait_readable or milieu_feed_end. It never blocks: all sources have
+ * one thread. It may be polled earlier than it asked for.
+ *
+ * If it fails it is polled no more, and its status says why.
+ */
+typedef milieu_result (*milieu_poll)(void *user, milieu_feed *feed);
+
+/** A source that is being polled. */
+typedef struct milieu_source milieu_source;
+
+/** How a source is. */
+typedef enum milieu_status {
+    /** It has not looked yet. */
+    MILIEU_STARTING = 0,
+    /** It sees what it looks at. */
+    MILIEU_WORKING = 1,
+    /** It sees nothing, or not all that it should. */
+    MILIEU_FAILING = 2,
+    /** It has said all that it had to say. */
+    MILIEU_OVER = 3
+} milieu_status;
+
+/**
+ * Polls a source and publishes under this name what it sees. Late subscribers get its last event
+ * at once.
+ *
+ * MILIEU_WRONG_NAME: it is no name, or has a publisher. MILIEU_SYSTEM.
+ */
+MILIEU_CHECKED milieu_result milieu_source_new(const milieu_streams *streams, milieu_text name,
+    milieu_poll poll, void *user, milieu_destroy destroy, milieu_source **source);
+
+/** Takes a source out; its name is free again. */
+void milieu_source_free(milieu_source *source);
+
+/**
+ * How a source is, a milieu_status, and why; `why` may be null, and is valid until the next call
+ * with this source.
+ */
+MILIEU_CHECKED milieu_result milieu_source_status(const milieu_source *source, uint32_t *status,
+    milieu_text *why);
+
+/** What time it is. */
+MILIEU_CHECKED milieu_result milieu_feed_now(const milieu_feed *feed, int64_t *now_ns);
+
+/** Publishes a copy of a struct, as milieu_publisher_publish does. */
+milieu_result milieu_feed_publish(milieu_feed *feed, const milieu_event_type *type,
+    const void *body, const milieu_quality *quality);
+
+/** Says that the source sees what it looks at. */
+milieu_result milieu_feed_working(milieu_feed *feed);
+
+/** Says why the source sees nothing: what is wrong, where, and how it is mended. */
+milieu_result milieu_feed_failing(milieu_feed *feed, milieu_text why);
+
+/** Wants to be polled at this time, or when its descriptor is readable if that comes first. */
+milieu_result milieu_feed_wait(milieu_feed *feed, int64_t until_ns);
+
+/** Wants to be polled when its descriptor is readable. MILIEU_INVALID: it has none. */
+milieu_result milieu_feed_wait_readable(milieu_feed *feed);
+
+/**
+ * Has a descriptor watched, from now on and until another one is named; a negative one is none. It
+ * is duplicated: the program may close its own. MILIEU_INVALID: it is not open.
+ */
+milieu_result milieu_feed_descriptor(milieu_feed *feed, int descriptor);
+
+/** Says that nothing more will come: it is not polled again. */
+milieu_result milieu_feed_end(milieu_feed *feed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,149 @@
+//! The types of streams that both sides know, as `streams.h` lays them out.
+
+#![allow(non_camel_case_types)]
+
+use std::ffi::c_char;
+
+use crate::abi::{milieu_entry, milieu_text};
+
+/// Kinds that only fields of events and data have, beside those of environments.
+pub const MILIEU_I8: u32 = 12;
+/// See `milieu_kind`.
+pub const MILIEU_U8: u32 = 13;
+/// See `milieu_kind`.
+pub const MILIEU_TIME: u32 = 14;
+/// See `milieu_kind`.
+pub const MILIEU_SPAN: u32 = 15;
+/// See `milieu_kind`.
+pub const MILIEU_BYTES: u32 = 16;
+/// See `milieu_kind`.
+pub const MILIEU_JSON: u32 = 17;
+
+/// A time that is none: now, where something is published.
+pub const MILIEU_NOW: i64 = i64::MIN;
+
+/// One field of a type of events.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_event_field {
+    /// Its name; empty where the body is this field and nothing else.
+    pub name: *const c_char,
+    /// In bytes, from the start of the struct.
+    pub offset: usize,
+    /// With `MILIEU_ARRAY` or without.
+    pub kind: u32,
+    /// How many there are.
+    pub metadata_count: u32,
+    /// What else is to be known of it.
+    pub metadata: *const milieu_entry,
+}
+
+/// What a program says of a type of events.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_event_layout {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// How many fields there are.
+    pub count: u32,
+    /// What the type is called.
+    pub name: *const c_char,
+    /// The fields.
+    pub fields: *const milieu_event_field,
+    /// Of the struct, in bytes.
+    pub size: usize,
+    /// Of the struct, in bytes.
+    pub align: usize,
+}
+
+/// What a datum holds.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union milieu_content {
+    /// `MILIEU_BOOL`
+    pub boolean: bool,
+    /// `MILIEU_I64`, `MILIEU_TIME`, `MILIEU_SPAN`
+    pub whole: i64,
+    /// `MILIEU_U64`
+    pub natural: u64,
+    /// `MILIEU_F64`
+    pub number: f64,
+    /// `MILIEU_TEXT`, `MILIEU_BYTES`, `MILIEU_JSON`
+    pub text: milieu_text,
+}
+
+/// A value of which only its kind is known.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct milieu_datum {
+    /// 0 is nothing.
+    pub kind: u32,
+    /// What it holds.
+    pub content: milieu_content,
+}
+
+/// How well it is known what an event says.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_quality {
+    /// When it happened; [`MILIEU_NOW`] where an event is published.
+    pub time_ns: i64,
+    /// How old what it says was already then.
+    pub age_ns: i64,
+    /// The truth lies at most this far away; negative where it is not known.
+    pub accuracy: f64,
+    /// What is wrong with the sensor; empty is nothing.
+    pub failure: milieu_text,
+}
+
+/// What every event has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_header {
+    /// The name of its stream.
+    pub name: milieu_text,
+    /// Who publishes.
+    pub origin: milieu_text,
+    /// Which life of the publisher it is of.
+    pub incarnation: u64,
+    /// Its number in that.
+    pub sequence: u64,
+    /// When, and how well it is known.
+    pub quality: milieu_quality,
+}
+
+/// How events are delivered.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_delivery {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// How many events may wait; 0 is only the newest one.
+    pub capacity: u32,
+    /// What becomes of one that finds no room.
+    pub overflow: u32,
+}
+
+/// What has become of events.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_tally {
+    /// Taken by the program.
+    pub taken: u64,
+    /// Dropped.
+    pub dropped: u64,
+    /// Waiting to be taken.
+    pub waiting: u64,
+}
+
+/// How streams are opened.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_streams_options {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// Whether time passes only when it is told to.
+    pub virtual_time: bool,
+    /// What time it is at first, then.
+    pub now_ns: i64,
+}

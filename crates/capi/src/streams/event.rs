@@ -1,0 +1,424 @@
+//! Events, as the other side reads them.
+
+use std::ffi::c_void;
+
+use milieu::transfer::{Event, Quality, Rights, Row, Selection, Slot as Cell, Span, Time, Value};
+
+use super::{
+    abi::{
+        MILIEU_BYTES, MILIEU_JSON, MILIEU_NOW, MILIEU_SPAN, MILIEU_TIME, milieu_content,
+        milieu_datum, milieu_header, milieu_quality,
+    },
+    types::{EventType, Record, Typed, milieu_event_type},
+};
+use crate::{
+    abi::{MILIEU_BUSY, MILIEU_INVALID, MILIEU_NO_SUCH, MILIEU_UNFIT, milieu_result, milieu_text},
+    call::{Failure, call, out},
+    handle::{self, Lending, Slot, handle},
+};
+
+/// An event that the other side looks at.
+pub struct Seen {
+    /// It is there for as long as the handle is good.
+    event: *const Event,
+    /// The event itself, where the other side has kept it.
+    kept: Option<Box<Event>>,
+    /// What reading it took. What is learnt is good for the next event too.
+    reading: Option<Box<Reading>>,
+}
+
+#[derive(Default)]
+struct Reading {
+    fields: Vec<Field>,
+    /// The event as one of these types.
+    adopted: Vec<Event>,
+    text: String,
+}
+
+/// How a field is read.
+struct Field {
+    path: String,
+    selection: Selection,
+    row: Row,
+}
+
+// SAFETY: the pointer is used while whoever lends the event has it.
+unsafe impl Send for Seen {}
+// SAFETY: as above.
+unsafe impl Sync for Seen {}
+
+handle!(
+    Seen,
+    b"evnt",
+    "milieu_event",
+    "was freed, or was lent and is not any more; keep it by milieu_event_keep"
+);
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_event = Slot<Seen>;
+
+/// Lends one event after the other.
+pub(crate) struct Lender(Lending<Seen>);
+
+impl Lender {
+    pub fn new() -> Self {
+        Lender(Lending::new(Seen {
+            event: std::ptr::null(),
+            kept: None,
+            reading: None,
+        }))
+    }
+
+    /// Lends an event until [`recall`](Lender::recall), up to which it has to be there.
+    #[inline]
+    pub fn lend(&self, event: &Event) -> *const milieu_event {
+        let handle = self.0.lend(|seen| {
+            seen.event = event;
+            if let Some(reading) = &mut seen.reading {
+                reading.adopted.clear();
+            }
+        });
+        handle.cast_const()
+    }
+
+    #[inline]
+    pub fn recall(&self) {
+        self.0.recall();
+    }
+}
+
+impl Seen {
+    fn event(&self) -> &Event {
+        // SAFETY: whoever lends it has it until the handle is recalled; a kept one
+        // is in its box.
+        unsafe { &*self.event }
+    }
+}
+
+/// The event that a handle leads to.
+///
+/// # Safety
+///
+/// As the header says of handles.
+#[inline]
+pub(crate) unsafe fn find<'a>(event: *const milieu_event) -> Result<&'a Event, Failure> {
+    // SAFETY: as the caller vouches.
+    let seen = unsafe { handle::shared(event)? };
+    // SAFETY: as in `Seen::event`.
+    Ok(unsafe { &*seen.event })
+}
+
+/// When something was so, and how well that is known.
+pub(crate) struct When {
+    pub time: Option<Time>,
+    pub quality: Option<Quality>,
+}
+
+impl When {
+    /// # Safety
+    ///
+    /// It is null, or everything that it leads to can be read.
+    #[inline]
+    pub unsafe fn read(quality: *const milieu_quality) -> Result<When, Failure> {
+        // SAFETY: as the caller vouches.
+        match unsafe { quality.as_ref() } {
+            None => Ok(When {
+                time: None,
+                quality: None,
+            }),
+            // SAFETY: as the caller vouches.
+            Some(quality) => unsafe { When::of(quality) },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Its text can be read.
+    unsafe fn of(given: &milieu_quality) -> Result<When, Failure> {
+        // SAFETY: as the caller vouches.
+        let failure = unsafe { given.failure.read("failure")? };
+        if given.accuracy.is_nan() {
+            return Err(Failure::new(
+                MILIEU_INVALID,
+                "`accuracy` is no number; say -1 where it is not known",
+            ));
+        }
+        let quality = Quality {
+            age: (given.age_ns != 0).then(|| Span::from_nanoseconds(given.age_ns)),
+            accuracy: (given.accuracy >= 0.0).then_some(given.accuracy),
+            failure: (!failure.is_empty()).then(|| failure.into()),
+        };
+        let time = (given.time_ns != MILIEU_NOW).then(|| Time::from_nanoseconds(given.time_ns));
+        Ok(When {
+            time,
+            quality: (quality != Quality::default()).then_some(quality),
+        })
+    }
+}
+
+/// What every event has.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_header(
+    event: *const milieu_event,
+    header: *mut milieu_header,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (event, into) = unsafe { (find(event)?, out(header, "header")?) };
+        let header = event.header();
+        let quality = header.quality.as_deref();
+        let failure = quality.and_then(|quality| quality.failure.as_deref());
+        *into = milieu_header {
+            name: milieu_text::of(header.stream.name.as_str()),
+            origin: milieu_text::of(&header.stream.origin.0),
+            incarnation: header.stream.incarnation,
+            sequence: header.sequence,
+            quality: milieu_quality {
+                time_ns: header.time.nanoseconds(),
+                age_ns: quality
+                    .and_then(|quality| quality.age)
+                    .map_or(0, Span::nanoseconds),
+                accuracy: quality.and_then(|quality| quality.accuracy).unwrap_or(-1.0),
+                failure: failure.map_or(milieu_text::EMPTY, milieu_text::of),
+            },
+        };
+        Ok(())
+    })
+}
+
+/// The body of an event, as a struct.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_body(
+    event: *const milieu_event,
+    of: *const milieu_event_type,
+    body: *mut *const c_void,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (found, Typed(of), body) =
+            unsafe { (find(event)?, handle::shared(of)?, out(body, "body")?) };
+        *body = match body_of(found, of) {
+            Some(start) => start.cast(),
+            // SAFETY: as the caller vouches.
+            None => unsafe { adopted(event, of)? }.cast(),
+        };
+        Ok(())
+    })
+}
+
+/// Where the struct is, if the event has one of this type.
+#[inline]
+fn body_of(event: &Event, of: &EventType) -> Option<*const u8> {
+    let record = event.get::<Record>()?;
+    std::ptr::eq(record.of(), of).then(|| record.start())
+}
+
+/// The struct that an event becomes which has come as something else.
+///
+/// # Safety
+///
+/// As [`find`].
+#[cold]
+unsafe fn adopted(
+    event: *const milieu_event,
+    of: &'static EventType,
+) -> Result<*const u8, Failure> {
+    // SAFETY: as the caller vouches.
+    let mut seen = unsafe { handle::using(event)? };
+    let known = seen.reading.iter().flat_map(|reading| &reading.adopted);
+    if let Some(start) = known.into_iter().find_map(|event| body_of(event, of)) {
+        return Ok(start);
+    }
+    let adopted = of.kind().adopt(seen.event(), Rights::ALL);
+    let adopted = adopted.map_err(|error| {
+        let header = seen.event().header();
+        Failure::new(
+            MILIEU_UNFIT,
+            format_args!("an event of {}: {error}", header.stream.name.as_str()),
+        )
+    })?;
+    let start = body_of(&adopted, of).ok_or_else(|| {
+        Failure::new(
+            MILIEU_UNFIT,
+            "the event is of another type of the same name",
+        )
+    })?;
+    seen.reading.get_or_insert_default().adopted.push(adopted);
+    Ok(start)
+}
+
+/// A field of an event, by its name.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_get(
+    event: *const milieu_event,
+    path: milieu_text,
+    datum: *mut milieu_datum,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut seen, path, datum) = unsafe {
+            (
+                handle::using(event)?,
+                path.read("path")?,
+                out(datum, "datum")?,
+            )
+        };
+        let event = seen.event().clone();
+        let reading = &mut **seen.reading.get_or_insert_default();
+        let place = match reading.fields.iter().position(|field| field.path == path) {
+            Some(place) => place,
+            None => {
+                reading.fields.push(Field::new(path)?);
+                reading.fields.len() - 1
+            }
+        };
+        let field = &mut reading.fields[place];
+        event.read(&field.selection, &mut field.row);
+        *datum = match field.row.slot(0) {
+            Cell::Value(value) => {
+                reading.text = json(value)?;
+                datum_of(MILIEU_JSON, text(&reading.text))
+            }
+            cell => said(&cell),
+        };
+        Ok(())
+    })
+}
+
+impl Field {
+    fn new(path: &str) -> Result<Field, Failure> {
+        let mut selection = Selection::default();
+        let added = selection.add(path);
+        added.map_err(|error| Failure::new(MILIEU_NO_SUCH, error))?;
+        Ok(Field {
+            path: path.to_owned(),
+            selection,
+            row: Row::default(),
+        })
+    }
+}
+
+fn text(text: &str) -> milieu_content {
+    milieu_content {
+        text: milieu_text::of(text),
+    }
+}
+
+fn datum_of(kind: u32, content: milieu_content) -> milieu_datum {
+    milieu_datum { kind, content }
+}
+
+fn said(cell: &Cell<'_>) -> milieu_datum {
+    match *cell {
+        Cell::Missing | Cell::Null | Cell::Value(_) => datum_of(0, milieu_content { natural: 0 }),
+        Cell::Bool(boolean) => datum_of(1, milieu_content { boolean }),
+        Cell::Int(whole) => datum_of(4, milieu_content { whole }),
+        Cell::Uint(natural) => datum_of(7, milieu_content { natural }),
+        Cell::Double(number) => datum_of(9, milieu_content { number }),
+        Cell::Time(time) => {
+            let whole = time.nanoseconds();
+            datum_of(MILIEU_TIME, milieu_content { whole })
+        }
+        Cell::Span(span) => {
+            let whole = span.nanoseconds();
+            datum_of(MILIEU_SPAN, milieu_content { whole })
+        }
+        Cell::Text(said) => datum_of(10, text(said)),
+        Cell::Bytes(bytes) => datum_of(
+            MILIEU_BYTES,
+            milieu_content {
+                text: milieu_text {
+                    bytes: bytes.as_ptr().cast(),
+                    length: bytes.len(),
+                },
+            },
+        ),
+    }
+}
+
+fn json(value: &Value) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::new(MILIEU_UNFIT, error))
+}
+
+/// The whole body as JSON.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_json(
+    event: *const milieu_event,
+    body: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut seen, body) = unsafe { (handle::using(event)?, out(body, "body")?) };
+        let value = seen.event().value(Rights::ALL);
+        let value = value.map_err(|error| Failure::new(MILIEU_UNFIT, error))?;
+        let reading = &mut **seen.reading.get_or_insert_default();
+        reading.text = json(&value)?;
+        *body = milieu_text::of(&reading.text);
+        Ok(())
+    })
+}
+
+/// Keeps an event.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_keep(
+    event: *const milieu_event,
+    kept: *mut *mut milieu_event,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (event, kept) = unsafe { (find(event)?, out(kept, "kept")?) };
+        let event = Box::new(event.clone());
+        *kept = handle::new(Seen {
+            event: &raw const *event,
+            kept: Some(event),
+            reading: None,
+        });
+        Ok(())
+    })
+}
+
+/// Gives a kept event back.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_free(event: *mut milieu_event) -> milieu_result {
+    call(|| {
+        if event.is_null() {
+            return Ok(());
+        }
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if handle::shared(event.cast_const())?.kept.is_none() {
+                return Err(Failure::new(
+                    MILIEU_BUSY,
+                    "this event is lent, and goes by itself; free what milieu_event_keep gave",
+                ));
+            }
+            drop(handle::take(event)?);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,443 @@
+//! Sources: what a program looks at, whenever it has asked to be let look.
+
+use std::{
+    cell::Cell,
+    ffi::c_void,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, mpsc},
+};
+
+use milieu::{
+    stream::{Feed, Source as Polling, Sourcing, Status, SteppedSource, Wait},
+    transfer::Time,
+};
+
+use super::{
+    Opened, Streams,
+    abi::milieu_quality,
+    event::When,
+    milieu_streams,
+    types::{Record, Typed, milieu_event_type},
+};
+use crate::{
+    abi::{
+        MILIEU_BUSY, MILIEU_INVALID, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result,
+        milieu_text,
+    },
+    call::{Failure, call, null, out, said},
+    handle::{self, Slot, handle},
+    scope::User,
+};
+
+/// A source that is being polled.
+pub struct Source {
+    polled: Polled,
+    /// Tells that the source is gone.
+    gone: mpsc::Receiver<()>,
+    opened: Arc<Opened>,
+    /// What the status said last.
+    said: String,
+}
+
+enum Polled {
+    Driven(Sourcing),
+    Stepped(SteppedSource),
+}
+
+handle!(Source, b"srce", "milieu_source");
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_source = Slot<Source>;
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_poll =
+    Option<unsafe extern "C" fn(user: *mut c_void, feed: *mut milieu_feed) -> milieu_result>;
+
+/// Where a source puts what it has seen.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub struct milieu_feed {
+    tag: u32,
+    inside: Inside,
+}
+
+struct Inside {
+    /// Borrowed for the callback, which may not keep it.
+    feed: *mut Feed<'static>,
+    wait: Option<Wait>,
+    descriptor: *mut Option<OwnedFd>,
+    has_status: bool,
+}
+
+const TAG: u32 = u32::from_le_bytes(*b"feed");
+
+/// A source of the program.
+struct Looking {
+    poll: unsafe extern "C" fn(*mut c_void, *mut milieu_feed) -> milieu_result,
+    descriptor: Option<OwnedFd>,
+    user: User,
+    // The last to be dropped.
+    _gone: mpsc::Sender<()>,
+}
+
+thread_local! {
+    /// How many sources this thread polls, one in the other.
+    static POLLING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Refuses to wait within a callback of streams, which they wait for.
+pub(crate) fn within(opened: &Opened) -> Result<(), Failure> {
+    if !opened.graph().is_inside() && POLLING.get() == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        MILIEU_BUSY,
+        "streams wait for this callback, so that it cannot wait for them; do it in another thread, \
+         or without waiting",
+    ))
+}
+
+impl Polling for Looking {
+    fn poll(&mut self, feed: &mut Feed<'_>) -> Wait {
+        let mut seen = milieu_feed {
+            tag: TAG,
+            inside: Inside {
+                feed: std::ptr::from_mut(feed).cast(),
+                wait: None,
+                descriptor: &raw mut self.descriptor,
+                has_status: false,
+            },
+        };
+        POLLING.set(POLLING.get() + 1);
+        // SAFETY: the program has handed over both for this; `seen` is there
+        // during the call.
+        let result = unsafe { (self.poll)(self.user.data(), &raw mut seen) };
+        POLLING.set(POLLING.get() - 1);
+        // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
+        unsafe { (&raw mut seen.tag).write_volatile(0) };
+        let Inside {
+            wait, has_status, ..
+        } = seen.inside;
+        if result != MILIEU_OK {
+            if !has_status {
+                feed.failing(format_args!(
+                    "the callback has failed, and is polled no more: {}",
+                    said()
+                ));
+            }
+            return Wait::Ended;
+        }
+        wait.unwrap_or_else(|| {
+            feed.failing(
+                "the callback has not said what it waits for, and is polled no more; let it call \
+                 milieu_feed_wait, milieu_feed_wait_readable or milieu_feed_end",
+            );
+            Wait::Ended
+        })
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.descriptor.as_ref().map(AsFd::as_fd)
+    }
+}
+
+/// # Safety
+///
+/// `feed` is null, or was handed to a callback that runs.
+unsafe fn find<'a>(feed: *mut milieu_feed) -> Result<&'a mut Inside, Failure> {
+    // SAFETY: as the caller vouches.
+    let found = unsafe { feed.as_mut() }.ok_or_else(|| null("milieu_feed"))?;
+    match found.tag == TAG {
+        true => Ok(&mut found.inside),
+        false => Err(Failure::new(
+            MILIEU_WRONG_HANDLE,
+            "this is no `milieu_feed`; it is one during the callback that it was handed to",
+        )),
+    }
+}
+
+impl Inside {
+    fn feed(&mut self) -> &mut Feed<'static> {
+        // SAFETY: `poll` has it until the callback returns, and does not touch it
+        // meanwhile.
+        unsafe { &mut *self.feed }
+    }
+}
+
+/// Adds a source.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_source_new(
+    streams: *const milieu_streams,
+    name: milieu_text,
+    poll: milieu_poll,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+    source: *mut *mut milieu_source,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), name, source) = unsafe {
+            (
+                handle::shared(streams)?,
+                name.read("name")?,
+                out(source, "source")?,
+            )
+        };
+        let poll = poll.ok_or_else(|| null("poll"))?;
+        let (telling, gone) = mpsc::channel();
+        let looking = Looking {
+            poll,
+            descriptor: None,
+            user,
+            _gone: telling,
+        };
+        let polled = match &opened.stepping {
+            None => Polled::Driven(opened.milieu.driving()?.source(name, looking)?),
+            Some(stepping) => {
+                within(opened)?;
+                Polled::Stepped(stepping.source(name, looking)?)
+            }
+        };
+        *source = handle::new(Source {
+            polled,
+            gone,
+            opened: Arc::clone(opened),
+            said: String::new(),
+        });
+        Ok(())
+    })
+}
+
+/// Takes a source out.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_source_free(source: *mut milieu_source) {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let Some(Source {
+            polled,
+            gone,
+            opened,
+            ..
+        }) = (unsafe { handle::take(source)? })
+        else {
+            return Ok(());
+        };
+        drop(polled);
+        if within(&opened).is_ok() {
+            // Nothing is ever said; it ends when the source is gone.
+            let _ = gone.recv();
+        }
+        Ok(())
+    });
+}
+
+/// How a source is.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_source_status(
+    source: *const milieu_source,
+    status: *mut u32,
+    why: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut source, status, why) =
+            unsafe { (handle::using(source)?, out(status, "status")?, why.as_mut()) };
+        let now = match &source.polled {
+            Polled::Driven(sourcing) => sourcing.status(),
+            Polled::Stepped(stepped) => stepped.status(),
+        };
+        source.said.clear();
+        *status = match now {
+            Status::Starting => 0,
+            Status::Working => 1,
+            Status::Failing(text) => {
+                source.said.push_str(&text);
+                2
+            }
+            Status::Ended => 3,
+        };
+        if let Some(why) = why {
+            *why = milieu_text::of(&source.said);
+        }
+        Ok(())
+    })
+}
+
+/// What time it is.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_now(
+    feed: *const milieu_feed,
+    now_ns: *mut i64,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (inside, now_ns) = unsafe { (find(feed.cast_mut())?, out(now_ns, "now_ns")?) };
+        *now_ns = inside.feed().now().nanoseconds();
+        Ok(())
+    })
+}
+
+/// Publishes what was seen.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_publish(
+    feed: *mut milieu_feed,
+    of: *const milieu_event_type,
+    body: *const c_void,
+    quality: *const milieu_quality,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (inside, Typed(of), When { time, quality }) =
+            unsafe { (find(feed)?, handle::shared(of)?, When::read(quality)?) };
+        if body.is_null() {
+            return Err(null("body"));
+        }
+        // SAFETY: as the caller vouches.
+        let record = unsafe { Record::copy(of, body.cast())? };
+        let feed = inside.feed();
+        let time = time.unwrap_or_else(|| feed.now());
+        feed.publish_kind(of.kind(), time, quality, record);
+        Ok(())
+    })
+}
+
+/// The source sees what it looks at.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_working(feed: *mut milieu_feed) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe { find(feed)? }.feed().working();
+        Ok(())
+    })
+}
+
+/// Why the source sees nothing.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_failing(
+    feed: *mut milieu_feed,
+    why: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (inside, why) = unsafe { (find(feed)?, why.read("why")?) };
+        inside.has_status = true;
+        inside.feed().failing(why);
+        Ok(())
+    })
+}
+
+/// When the source wants to be polled next.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_wait(feed: *mut milieu_feed, until_ns: i64) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let inside = unsafe { find(feed)? };
+        inside.wait = Some(Wait::Until(Time::from_nanoseconds(until_ns)));
+        Ok(())
+    })
+}
+
+/// The source wants to be polled when its descriptor is readable.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_wait_readable(feed: *mut milieu_feed) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let inside = unsafe { find(feed)? };
+        // SAFETY: the source has it until the callback returns.
+        if unsafe { (*inside.descriptor).is_none() } {
+            return Err(Failure::new(
+                MILIEU_INVALID,
+                "the source has no descriptor to wait for; name one by milieu_feed_descriptor",
+            ));
+        }
+        inside.wait = Some(Wait::Readable);
+        Ok(())
+    })
+}
+
+/// What becomes readable when there is something to poll for.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_descriptor(
+    feed: *mut milieu_feed,
+    descriptor: i32,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let inside = unsafe { find(feed)? };
+        let own = match descriptor < 0 {
+            true => None,
+            false => {
+                // SAFETY: the header asks for an open descriptor; another one is
+                // found out by the attempt to duplicate it.
+                let given = unsafe { BorrowedFd::borrow_raw(descriptor) };
+                let own = given.try_clone_to_owned().map_err(|error| {
+                    Failure::new(
+                        MILIEU_INVALID,
+                        format_args!("{descriptor} is no descriptor that is open: {error}"),
+                    )
+                })?;
+                Some(own)
+            }
+        };
+        // SAFETY: the source has it until the callback returns.
+        unsafe { *inside.descriptor = own };
+        Ok(())
+    })
+}
+
+/// Nothing more will come.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_feed_end(feed: *mut milieu_feed) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        unsafe { find(feed)? }.wait = Some(Wait::Ended);
+        Ok(())
+    })
+}
