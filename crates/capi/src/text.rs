@@ -47,7 +47,7 @@ impl milieu_text {
     ///
     /// As [`read`](milieu_text::read).
     #[inline]
-    unsafe fn bytes<'a>(self, what: &str) -> Result<&'a [u8], Failure> {
+    pub(crate) unsafe fn bytes<'a>(self, what: &str) -> Result<&'a [u8], Failure> {
         if self.length == 0 {
             return Ok(&[]);
         }

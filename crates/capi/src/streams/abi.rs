@@ -4,7 +4,8 @@
 
 use std::ffi::c_char;
 
-use crate::abi::{milieu_entry, milieu_text};
+use super::operator::{milieu_make, milieu_restore, milieu_save, milieu_step, milieu_wake};
+use crate::abi::{milieu_destroy, milieu_entry, milieu_text};
 
 /// Kinds that only fields of events and data have, beside those of environments.
 pub const MILIEU_I8: u32 = 12;
@@ -146,4 +147,56 @@ pub struct milieu_streams_options {
     pub virtual_time: bool,
     /// What time it is at first, then.
     pub now_ns: i64,
+}
+
+/// A parameter of an operator.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_parameter {
+    /// Its name.
+    pub name: *const c_char,
+    /// What it may be.
+    pub kind: u32,
+    /// How many there are.
+    pub choice_count: u32,
+    /// The words of an enumeration.
+    pub choices: *const *const c_char,
+    /// What holds where it is not given; null: it must be, empty: there is none.
+    pub otherwise: *const c_char,
+    /// What it means, in one sentence.
+    pub summary: *const c_char,
+    /// Whether its name may be left out.
+    pub positional: bool,
+}
+
+/// What a program says of an operator.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_operator {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// How many flows it reads; 0 is any number, whose order does not matter.
+    pub inputs: u32,
+    /// What it is, or-ed.
+    pub flags: u32,
+    /// How many there are.
+    pub parameter_count: u32,
+    /// What flows call it.
+    pub name: *const c_char,
+    /// What it does, in one sentence.
+    pub summary: *const c_char,
+    /// What it is told.
+    pub parameters: *const milieu_parameter,
+    /// Makes one.
+    pub make: milieu_make,
+    /// An event has come.
+    pub step: milieu_step,
+    /// The time has come that it has asked for.
+    pub wake: milieu_wake,
+    /// Says what it has to remember.
+    pub save: milieu_save,
+    /// Goes on from that.
+    pub restore: milieu_restore,
+    /// Lets go of one.
+    pub free: milieu_destroy,
 }

@@ -1,8 +1,13 @@
 //! Streams of events from C: what `include/milieu/streams.h` declares and documents.
 
 mod abi;
+mod compute;
+mod effect;
 mod event;
+mod look;
+mod operator;
 mod publisher;
+mod reader;
 mod source;
 mod subscription;
 mod types;
@@ -24,8 +29,13 @@ use crate::{
 };
 
 pub use abi::*;
+pub use compute::*;
+pub use effect::*;
 pub use event::*;
+pub use look::*;
+pub use operator::*;
 pub use publisher::*;
+pub use reader::*;
 use source::within;
 pub use source::*;
 pub use subscription::*;

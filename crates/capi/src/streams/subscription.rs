@@ -2,9 +2,15 @@
 
 use std::{
     ffi::c_void,
+    io::{Read, Write},
     num::NonZeroU32,
+    os::{fd::AsRawFd, unix::net::UnixStream},
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll, Wake, Waker},
 };
+
+use futures_core::Stream as _;
 
 use milieu::{
     stream::{Delivery, Listening, Overflow, Subscriber},
@@ -18,7 +24,7 @@ use super::{
     limit, milieu_streams, within,
 };
 use crate::{
-    abi::{MILIEU_ENDED, MILIEU_INVALID, MILIEU_OK, milieu_destroy, milieu_result, milieu_text},
+    abi::{MILIEU_ENDED, MILIEU_INVALID, MILIEU_OK, MILIEU_SYSTEM, milieu_destroy, milieu_result, milieu_text},
     call::{Failure, call, null, out, said},
     handle::{self, Slot, handle},
     layout::check_abi,
@@ -31,7 +37,59 @@ pub struct Subscription {
     /// The event that was taken last, which the other side reads.
     taken: Option<Event>,
     lender: Lender,
+    /// Where the other side waits for a descriptor.
+    bell: Option<Bell>,
     opened: Arc<Opened>,
+}
+
+/// A descriptor that is readable while there may be an event.
+struct Bell {
+    heard: UnixStream,
+    rung: Arc<Ringing>,
+}
+
+struct Ringing(UnixStream);
+
+impl Ringing {
+    fn ring(&self) {
+        // Where there is no room it is readable already.
+        let _ = (&self.0).write(&[1]);
+    }
+}
+
+impl Wake for Ringing {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+}
+
+impl Bell {
+    /// It is readable at first, as nobody knows what there is.
+    fn new() -> std::io::Result<Bell> {
+        let (heard, rung) = UnixStream::pair()?;
+        heard.set_nonblocking(true)?;
+        rung.set_nonblocking(true)?;
+        let rung = Arc::new(Ringing(rung));
+        rung.ring();
+        Ok(Bell { heard, rung })
+    }
+
+    /// Looks for an event once more; if there is none, the next one will ring.
+    #[cold]
+    fn watch(&self, subscriber: &mut Subscriber) -> Option<Event> {
+        let mut silence = [0; 64];
+        while matches!((&self.heard).read(&mut silence), Ok(1..)) {}
+        let waker = Waker::from(Arc::clone(&self.rung));
+        let polled = Pin::new(subscriber).poll_next(&mut Context::from_waker(&waker));
+        match polled {
+            Poll::Pending => None,
+            Poll::Ready(next) => {
+                // There may be more, and that there will be none is to be seen too.
+                self.rung.ring();
+                next
+            }
+        }
+    }
 }
 
 handle!(Subscription, b"subs", "milieu_subscription");
@@ -76,6 +134,42 @@ impl Troubles {
     }
 }
 
+impl Listener {
+    pub(crate) fn hand_out(
+        listening: Listening,
+        troubles: Arc<Troubles>,
+        opened: &Arc<Opened>,
+    ) -> *mut milieu_listener {
+        handle::new(Listener {
+            listening,
+            troubles,
+            opened: Arc::clone(opened),
+            said: String::new(),
+        })
+    }
+}
+
+/// What hands events to a callback, and where it is noted how often that fails.
+pub(crate) fn receiver(
+    receive: milieu_receive,
+    user: User,
+) -> Result<(Arc<Troubles>, impl FnMut(&Event) + Send + 'static), Failure> {
+    let receive = receive.ok_or_else(|| null("receive"))?;
+    let troubles = Arc::<Troubles>::default();
+    let noted = Arc::clone(&troubles);
+    let lender = Lender::new();
+    let receiver = move |event: &Event| {
+        let lent = lender.lend(event);
+        // SAFETY: the program has handed over both for this.
+        let result = unsafe { receive(user.data(), lent) };
+        lender.recall();
+        if result != MILIEU_OK {
+            noted.note(said());
+        }
+    };
+    Ok((troubles, receiver))
+}
+
 /// # Safety
 ///
 /// It is null or can be read.
@@ -104,6 +198,7 @@ impl Subscription {
             subscriber,
             taken: None,
             lender: Lender::new(),
+            bell: None,
             opened: Arc::clone(opened),
         }
     }
@@ -111,7 +206,12 @@ impl Subscription {
     /// The next event, by this time.
     #[inline]
     fn next(&mut self, timeout_ns: i64) -> Result<Option<Event>, Failure> {
-        let next = self.subscriber.try_next();
+        let mut next = self.subscriber.try_next();
+        if next.is_none() {
+            if let Some(bell) = &self.bell {
+                next = bell.watch(&mut self.subscriber);
+            }
+        }
         if next.is_some() || timeout_ns == 0 {
             return Ok(next);
         }
@@ -224,6 +324,35 @@ pub unsafe extern "C" fn milieu_subscription_tally(
     })
 }
 
+/// A descriptor for poll(2).
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_subscription_descriptor(
+    subscription: *mut milieu_subscription,
+    descriptor: *mut i32,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut subscription, descriptor) = unsafe {
+            (
+                handle::using(subscription.cast_const())?,
+                out(descriptor, "descriptor")?,
+            )
+        };
+        if subscription.bell.is_none() {
+            let bell = Bell::new().map_err(|error| Failure::new(MILIEU_SYSTEM, error))?;
+            subscription.bell = Some(bell);
+        }
+        if let Some(bell) = &subscription.bell {
+            *descriptor = bell.heard.as_raw_fd();
+        }
+        Ok(())
+    })
+}
+
 /// Subscribes by a callback.
 ///
 /// # Safety
@@ -248,25 +377,9 @@ pub unsafe extern "C" fn milieu_listener_new(
                 out(listener, "listener")?,
             )
         };
-        let receive = receive.ok_or_else(|| null("receive"))?;
-        let troubles = Arc::<Troubles>::default();
-        let noted = Arc::clone(&troubles);
-        let lender = Lender::new();
-        let listening = opened.milieu.flow(flow)?.listen(move |event| {
-            let lent = lender.lend(event);
-            // SAFETY: the program has handed over both for this.
-            let result = unsafe { receive(user.data(), lent) };
-            lender.recall();
-            if result != MILIEU_OK {
-                noted.note(said());
-            }
-        })?;
-        *listener = handle::new(Listener {
-            listening,
-            troubles,
-            opened: Arc::clone(opened),
-            said: String::new(),
-        });
+        let (troubles, receiver) = receiver(receive, user)?;
+        let listening = opened.milieu.flow(flow)?.listen(receiver)?;
+        *listener = Listener::hand_out(listening, troubles, opened);
         Ok(())
     })
 }

@@ -79,6 +79,26 @@ struct Shared {
 }
 
 impl Milieu {
+    /// A picture of what runs, as `Streams::look`, in the JSON that programs have of it
+    /// by way of [`control`](Milieu::control). Nothing within a callback.
+    #[must_use]
+    pub fn graph(&self) -> Option<String> {
+        let view = self.streams().look()?;
+        Some(tell::graph(&view).to_string())
+    }
+
+    /// What stands at the names of a query, such as `/labs/*`, in the same JSON.
+    /// Nothing within a callback.
+    ///
+    /// # Errors
+    /// If the text is no query.
+    pub fn names(&self, query: &str) -> Result<Option<String>, Error> {
+        let query = Query::parse(query).map_err(|error| Error::Naming(error.to_string()))?;
+        let members = self.streams().list(query, milieu_stream::names::Rights::all());
+        let members = members.map(|all| all.iter().map(tell::member).collect::<Vec<_>>());
+        Ok(members.map(|all| serde_json::Value::from(all).to_string()))
+    }
+
     /// Lets other tools of the same user look at the streams of this program,
     /// subscribe to them and publish: `milieu stream`.
     ///

@@ -177,6 +177,26 @@ impl Stream<'_> {
         })
     }
 
+    /// As [`activates`](Stream::activates) and, with a span, as
+    /// [`activates_for`](Stream::activates_for), of a layer by its identifier. An event
+    /// with which the function fails changes nothing, and is a [trouble](Acting::troubles).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn activates_named(
+        &self,
+        id: &str,
+        span: Option<Duration>,
+        value: impl FnMut(&Event) -> Result<Option<String>, Error> + Send + 'static,
+    ) -> Result<Acting, Error> {
+        let switch = Switch::new(self.milieu.coordinator(), id)?;
+        let lasting = span.map(|span| Lasting {
+            span: span.into(),
+            condition: None,
+        });
+        self.switches(switch, lasting.as_ref(), value)
+    }
+
     /// Switches a layer to what a function makes of each event.
     pub(super) fn switches(
         &self,
@@ -223,13 +243,26 @@ impl Stream<'_> {
         name: &str,
         mut text: impl FnMut(&Event) -> Option<String> + Send + 'static,
     ) -> Result<Acting, Error> {
+        self.tries_to_assign(name, move |event| Ok(text(event)))
+    }
+
+    /// As [`assigns_to`](Stream::assigns_to), with a function that may fail: that is a
+    /// [trouble](Acting::troubles), and changes nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tries_to_assign(
+        &self,
+        name: &str,
+        mut text: impl FnMut(&Event) -> Result<Option<String>, Error> + Send + 'static,
+    ) -> Result<Acting, Error> {
         let pattern = Pattern::parse(name)?;
         let coordinator = self.milieu.coordinator().clone();
         let mut cx: Context<Nothing> = coordinator.context()?;
         let source = SourceOf::Stream(self.label());
         let origin = milieu_keys::Origin::new(source);
         self.acts(None, move |event| {
-            let Some(text) = text(event) else {
+            let Some(text) = text(event)? else {
                 return Ok(());
             };
             cx.sync();

@@ -1,0 +1,190 @@
+//! Functions of the program that flows name: what is computed of an event.
+
+use std::{
+    ffi::c_void,
+    sync::{Mutex, PoisonError},
+};
+
+use milieu::{
+    Error,
+    stream::Reason,
+    transfer::{Event, Span, Time, Value},
+};
+
+use super::{
+    abi::{MILIEU_BYTES, MILIEU_SPAN, MILIEU_TIME, milieu_datum},
+    event::{Lender, milieu_event},
+};
+use crate::{
+    abi::{MILIEU_INVALID, MILIEU_LATE, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result, milieu_text},
+    call::{Failure, call, null, said},
+    coordinator::{Coordinator, milieu_coordinator},
+    handle,
+    scope::User,
+};
+
+/// What a function has to say.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub struct milieu_answer {
+    tag: u32,
+    value: Option<Value>,
+}
+
+const TAG: u32 = u32::from_le_bytes(*b"answ");
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_compute = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        event: *const milieu_event,
+        answer: *mut milieu_answer,
+    ) -> milieu_result,
+>;
+
+/// A function of the program.
+pub(crate) struct Computing {
+    compute: unsafe extern "C" fn(
+        *mut c_void,
+        *const milieu_event,
+        *mut milieu_answer,
+    ) -> milieu_result,
+    user: User,
+    /// Those that nobody uses now: several threads may compute at once.
+    lenders: Mutex<Vec<Lender>>,
+}
+
+impl Computing {
+    pub fn new(compute: milieu_compute, user: User) -> Result<Self, Failure> {
+        Ok(Computing {
+            compute: compute.ok_or_else(|| null("compute"))?,
+            user,
+            lenders: Mutex::default(),
+        })
+    }
+
+    /// What the function says of an event, or why it has failed.
+    pub fn of(&self, event: &Event) -> Result<Option<Value>, String> {
+        let lenders = || self.lenders.lock().unwrap_or_else(PoisonError::into_inner);
+        let lender = lenders().pop().unwrap_or_else(Lender::new);
+        let mut answer = milieu_answer {
+            tag: TAG,
+            value: None,
+        };
+        let lent = lender.lend(event);
+        // SAFETY: the program has handed over both for this; `answer` is there
+        // during the call.
+        let result = unsafe { (self.compute)(self.user.data(), lent, &raw mut answer) };
+        lender.recall();
+        // SAFETY: it is a field of `answer`. Whoever has kept the pointer finds no tag.
+        unsafe { (&raw mut answer.tag).write_volatile(0) };
+        lenders().push(lender);
+        match result {
+            MILIEU_OK => Ok(answer.value),
+            _ => Err(said()),
+        }
+    }
+
+    /// The same as a key has it.
+    pub fn text_of(&self, event: &Event) -> Result<Option<String>, Error> {
+        let value = self.of(event).map_err(Error::Flow)?;
+        Ok(value.map(|value| match value {
+            Value::Bool(value) => i32::from(value).to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Uint(value) => value.to_string(),
+            Value::Double(value) => value.to_string(),
+            Value::Text(text) => text.to_string(),
+            Value::Time(time) => time.nanoseconds().to_string(),
+            Value::Span(span) => span.nanoseconds().to_string(),
+            _ => String::new(),
+        }))
+    }
+}
+
+/// # Safety
+///
+/// Its content is of its kind, and can be read.
+pub(crate) unsafe fn value_of(datum: &milieu_datum) -> Result<Value, Failure> {
+    let content = &datum.content;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        Ok(match datum.kind {
+            0 => Value::Null,
+            // Any byte may stand there.
+            1 => Value::Bool((&raw const content.boolean).cast::<u8>().read() != 0),
+            4 => Value::Int(content.whole),
+            7 => Value::Uint(content.natural),
+            9 => Value::Double(content.number),
+            10 => Value::Text(content.text.read("text")?.into()),
+            MILIEU_TIME => Value::Time(Time::from_nanoseconds(content.whole)),
+            MILIEU_SPAN => Value::Span(Span::from_nanoseconds(content.whole)),
+            MILIEU_BYTES => Value::Bytes(content.text.bytes("bytes")?.into()),
+            kind => {
+                return Err(Failure::new(
+                    MILIEU_INVALID,
+                    format_args!("a datum cannot be of kind {kind}; see milieu_datum"),
+                ));
+            }
+        })
+    }
+}
+
+/// Says what was computed.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_answer_give(
+    answer: *mut milieu_answer,
+    datum: milieu_datum,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let answer = unsafe { answer.as_mut() }.ok_or_else(|| null("milieu_answer"))?;
+        if answer.tag != TAG {
+            return Err(Failure::new(
+                MILIEU_WRONG_HANDLE,
+                "this is no `milieu_answer`; it is one during the callback that it was handed to",
+            ));
+        }
+        // SAFETY: as the caller vouches.
+        answer.value = Some(unsafe { value_of(&datum)? });
+        Ok(())
+    })
+}
+
+/// Registers a function that flows may name.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_function_define(
+    coordinator: *const milieu_coordinator,
+    name: milieu_text,
+    compute: milieu_compute,
+    blocks: bool,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), name) =
+            unsafe { (handle::shared(coordinator)?, name.read("name")?) };
+        let computing = Computing::new(compute, user)?;
+        let compute = move |event: &Event| match computing.of(event) {
+            Ok(value) => Ok(value.unwrap_or(Value::Null)),
+            Err(_) => Err(Reason::Fault),
+        };
+        let registered = milieu.functions(|functions| {
+            match blocks {
+                true => functions.value_of_event_blocking(name, compute),
+                false => functions.value_of_event(name, compute),
+            };
+        });
+        registered.map_err(|error| Failure::new(MILIEU_LATE, error))
+    })
+}

@@ -1,0 +1,99 @@
+//! Looks at what runs, and at names.
+
+use super::{Streams, milieu_streams, source::within};
+use crate::{
+    abi::{milieu_result, milieu_text},
+    call::{Failure, call, out},
+    handle::{self, Slot, handle},
+};
+
+/// What was seen, as JSON.
+pub struct Picture(String);
+
+handle!(Picture, b"pict", "milieu_picture");
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_picture = Slot<Picture>;
+
+/// # Safety
+///
+/// `picture` is null or valid for writing.
+unsafe fn take(
+    streams: *const milieu_streams,
+    picture: *mut *mut milieu_picture,
+    look: impl FnOnce(&milieu::Milieu) -> Result<Option<String>, milieu::Error>,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller vouches.
+    let (Streams(opened), picture) =
+        unsafe { (handle::shared(streams)?, out(picture, "picture")?) };
+    within(opened)?;
+    let text = look(&opened.milieu)?;
+    *picture = handle::new(Picture(text.unwrap_or_default()));
+    Ok(())
+}
+
+/// A picture of the operator graph.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_picture_of_graph(
+    streams: *const milieu_streams,
+    picture: *mut *mut milieu_picture,
+) -> milieu_result {
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { take(streams, picture, |milieu| Ok(milieu.graph())) })
+}
+
+/// What stands at names.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_picture_of_names(
+    streams: *const milieu_streams,
+    query: milieu_text,
+    picture: *mut *mut milieu_picture,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let query = unsafe { query.read("query")? };
+        // SAFETY: as the caller vouches.
+        unsafe { take(streams, picture, |milieu| milieu.names(query)) }
+    })
+}
+
+/// What was seen.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_picture_json(
+    picture: *const milieu_picture,
+    text: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Picture(seen), text) = unsafe { (handle::shared(picture)?, out(text, "text")?) };
+        *text = milieu_text::of(seen);
+        Ok(())
+    })
+}
+
+/// Gives a picture back.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_picture_free(picture: *mut milieu_picture) {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        drop(unsafe { handle::take(picture)? });
+        Ok(())
+    });
+}
