@@ -8,6 +8,8 @@
  *   milieu_subscription   a flow's events, in a queue
  *   milieu_listener       a flow's events, by a callback
  *   milieu_event          what happened; it never changes
+ *   milieu_operator       an operator of the program, which flows name
+ *   milieu_effect         a flow that switches layers or assigns values, a file of subscriptions
  *
  *   struct weather { double temperature; milieu_text room; };
  *   static const milieu_event_field fields[] = {
@@ -350,6 +352,13 @@ milieu_result milieu_subscription_free(milieu_subscription *subscription);
 MILIEU_CHECKED milieu_result milieu_subscription_next(milieu_subscription *subscription,
     int64_t timeout_ns, const milieu_event **event);
 
+/**
+ * A descriptor for poll(2), which belongs to the subscription: readable while there may be an
+ * event. Whoever sees it readable takes events without waiting until there is none.
+ */
+MILIEU_CHECKED milieu_result milieu_subscription_descriptor(milieu_subscription *subscription,
+    int *descriptor);
+
 /** What has become of the events so far. */
 MILIEU_CHECKED milieu_result milieu_subscription_tally(const milieu_subscription *subscription,
     milieu_tally *tally);
@@ -449,6 +458,324 @@ milieu_result milieu_feed_descriptor(milieu_feed *feed, int descriptor);
 
 /** Says that nothing more will come: it is not polled again. */
 milieu_result milieu_feed_end(milieu_feed *feed);
+
+/* ---------------------------------------------------------------- functions */
+
+/** What a function has to say; valid during the callback. */
+typedef struct milieu_answer milieu_answer;
+
+/**
+ * Computes something of an event, which is lent, and says it by milieu_answer_give. It may be called
+ * by several threads at once.
+ */
+typedef milieu_result (*milieu_compute)(void *user, const milieu_event *event,
+    milieu_answer *answer);
+
+/** Says what was computed; texts are copied. MILIEU_JSON cannot be said. */
+milieu_result milieu_answer_give(milieu_answer *answer, milieu_datum datum);
+
+/** Nothing. */
+static inline milieu_datum milieu_datum_nothing(void) {
+    milieu_datum datum;
+    memset(&datum, 0, sizeof datum);
+    return datum;
+}
+/** True or false. */
+static inline milieu_datum milieu_datum_bool(bool boolean) {
+    milieu_datum datum = milieu_datum_nothing();
+    datum.kind = MILIEU_BOOL;
+    datum.content.boolean = boolean;
+    return datum;
+}
+/** A whole number. */
+static inline milieu_datum milieu_datum_whole(int64_t whole) {
+    milieu_datum datum = milieu_datum_nothing();
+    datum.kind = MILIEU_I64;
+    datum.content.whole = whole;
+    return datum;
+}
+/** A number. */
+static inline milieu_datum milieu_datum_number(double number) {
+    milieu_datum datum = milieu_datum_nothing();
+    datum.kind = MILIEU_F64;
+    datum.content.number = number;
+    return datum;
+}
+/** A text. */
+static inline milieu_datum milieu_datum_text(milieu_text text) {
+    milieu_datum datum = milieu_datum_nothing();
+    datum.kind = MILIEU_TEXT;
+    datum.content.text = text;
+    return datum;
+}
+
+/**
+ * Registers a function that flows name by `$name`, as in `filter $hot`: a condition, a number, a
+ * key. An event with which it fails is dropped as `fault`. With `blocks`, it may take long, and runs
+ * where it holds up nothing else. Flows with functions of one name run as one.
+ *
+ * MILIEU_LATE: streams are in use already; it comes before the first milieu_streams_new.
+ */
+MILIEU_CHECKED milieu_result milieu_function_define(const milieu_coordinator *coordinator,
+    milieu_text name, milieu_compute compute, bool blocks, void *user, milieu_destroy destroy);
+
+/* ---------------------------------------------------------------- operators */
+
+/** What an operator is made with; valid during the callback. */
+typedef struct milieu_arguments milieu_arguments;
+
+/** Where an operator puts what it publishes; valid during the callback. */
+typedef struct milieu_output milieu_output;
+
+/** Where an operator puts what it remembers; valid during the callback. */
+typedef struct milieu_snapshot milieu_snapshot;
+
+/** Makes the state of an operator, for a flow that names it; if it fails, milieu_fail says why. */
+typedef milieu_result (*milieu_make)(void *user, const milieu_arguments *arguments,
+    void **state);
+
+/**
+ * An event has come at an input, counted from 0; it is lent. What becomes of it is said by
+ * milieu_output_pass, milieu_output_drop or milieu_output_hold; otherwise it went into what was
+ * published, or into the state. If this fails the event is dropped as `fault`.
+ */
+typedef milieu_result (*milieu_step)(void *state, uint32_t input, const milieu_event *event,
+    milieu_output *output);
+
+/** The time has come that was asked for by milieu_output_wake_at. */
+typedef milieu_result (*milieu_wake)(void *state, milieu_output *output);
+
+/** Says by milieu_snapshot_put what has to be remembered across a restart. */
+typedef milieu_result (*milieu_save)(void *state, milieu_snapshot *snapshot);
+
+/** Goes on from what milieu_save has said, bytes that belong to the library. */
+typedef milieu_result (*milieu_restore)(void *state, milieu_text bytes);
+
+/** A parameter of an operator. */
+typedef struct milieu_parameter {
+    const char *name;
+    /** MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, or MILIEU_ENUM with `choices`. */
+    uint32_t kind;
+    uint32_t choice_count;
+    const char *const *choices;
+    /** What holds where it is not given, as flows write it: `10m`. Null: it has to be given. Empty: there is none. */
+    const char *otherwise;
+    /** What it means, in one sentence. */
+    const char *summary;
+    /** Whether its name may be left out, in the order of the parameters. */
+    bool positional;
+} milieu_parameter;
+
+/** What an operator is. */
+enum {
+    /** It may take long over an event, and runs where it holds up nothing else. */
+    MILIEU_OPERATOR_BLOCKS = 1,
+    /** Its last event says how things are until the next: late subscribers to its name get it. */
+    MILIEU_OPERATOR_RETAINS = 2,
+    /** It remembers nothing from event to event, so that late subscribers may share it at once. */
+    MILIEU_OPERATOR_STATELESS = 4
+};
+
+/** What a program says of an operator. The library keeps a copy. Callbacks that are null are not there. */
+typedef struct milieu_operator {
+    /** MILIEU_ABI */
+    uint32_t abi;
+    /** How many flows it reads; 0: one or more, whose order does not matter. */
+    uint32_t inputs;
+    /** MILIEU_OPERATOR_…, or-ed. */
+    uint32_t flags;
+    uint32_t parameter_count;
+    /** What flows call it: a word. That of an operator of Milieu takes its place. */
+    const char *name;
+    /** What it does, in one sentence. */
+    const char *summary;
+    const milieu_parameter *parameters;
+    /** Makes the state; without it, that is null. */
+    milieu_make make;
+    /** It has to be there. */
+    milieu_step step;
+    milieu_wake wake;
+    /**
+     * Without it, an operator that is not stateless is shared by those subscribers only who came
+     * before its first event, and begins anew after a restart.
+     */
+    milieu_save save;
+    milieu_restore restore;
+    /** Lets go of a state. */
+    milieu_destroy free;
+} milieu_operator;
+
+/**
+ * Defines an operator, which flows and files of subscriptions name like those of Milieu, and share
+ * where parameters and inputs are equal. One state is used by one thread at a time.
+ *
+ * MILIEU_LATE: streams are in use already; it comes before the first milieu_streams_new.
+ */
+MILIEU_CHECKED milieu_result milieu_operator_define(const milieu_coordinator *coordinator,
+    const milieu_operator *definition, void *user, milieu_destroy destroy);
+
+/** A parameter: as it was given, or its default; 0 where there is none. Valid during the callback. */
+MILIEU_CHECKED milieu_result milieu_arguments_get(const milieu_arguments *arguments,
+    milieu_text name, milieu_datum *datum);
+
+/** What time it is. */
+MILIEU_CHECKED milieu_result milieu_output_now(const milieu_output *output, int64_t *now_ns);
+
+/**
+ * Publishes a copy of a struct. Without a `quality` it has the time of the event that has come, and
+ * what is wrong with its sensor; MILIEU_NOW is the time of that event too, or now where there is
+ * none.
+ */
+milieu_result milieu_output_publish(milieu_output *output, const milieu_event_type *type,
+    const void *body, const milieu_quality *quality);
+
+/** The event goes on as it is. */
+milieu_result milieu_output_pass(milieu_output *output);
+
+/** The event goes no further, for one of the reasons in docs/operators.md, such as `late`; empty is `filtered`. */
+milieu_result milieu_output_drop(milieu_output *output, milieu_text why);
+
+/** The operator keeps the event, and settles its fate later. It has kept it by milieu_event_keep. */
+milieu_result milieu_output_hold(milieu_output *output);
+
+/** Sends an event on that was held; it is still to be freed. */
+milieu_result milieu_output_pass_held(milieu_output *output, const milieu_event *kept);
+
+/** Settles held events: so many have gone into what was published, so many go no further. */
+milieu_result milieu_output_settle_held(milieu_output *output, uint32_t used, uint32_t dropped,
+    milieu_text why);
+
+/** Asks to be woken at this time, and not at the one that was asked for before; INT64_MAX is never. */
+milieu_result milieu_output_wake_at(milieu_output *output, int64_t at_ns);
+
+/** Adds to what is remembered. */
+milieu_result milieu_snapshot_put(milieu_snapshot *snapshot, const void *bytes, size_t length);
+
+/* ---------------------------------------------------------------- effects */
+
+/** What holds until it is given back: a flow under a name, a flow that acts, what a file says. */
+typedef struct milieu_effect milieu_effect;
+
+/**
+ * Brings about what a file of subscriptions says, whose text this is: flows are published under
+ * names, switch layers and assign contextual values. `file` is its name, for messages; how it ends
+ * says the language: `.flow`, `.toml` or `.xml`.
+ *
+ * MILIEU_WRONG_FLOW: the message shows the places; nothing of it holds.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_apply(const milieu_streams *streams, milieu_text file,
+    milieu_text text, milieu_effect **effect);
+
+/**
+ * Subscribes as an applied file says: to the subscription of this name, or the first one where the
+ * name is empty. MILIEU_NO_SUCH: the file has none such.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_subscribe(const milieu_effect *effect,
+    milieu_text name, milieu_subscription **subscription);
+
+/** Publishes what a flow makes under a name. MILIEU_WRONG_NAME: something stands there. */
+MILIEU_CHECKED milieu_result milieu_effect_publish(const milieu_streams *streams,
+    milieu_text flow, milieu_text name, milieu_effect **effect);
+
+/** Lets a name stand for others, which may have placeholders and wildcards. */
+MILIEU_CHECKED milieu_result milieu_effect_bind(const milieu_streams *streams, milieu_text name,
+    const milieu_text *targets, size_t count, milieu_effect **effect);
+
+/** Lets a name stand for the names that each event of a flow says, until the next. */
+MILIEU_CHECKED milieu_result milieu_effect_bind_flow(const milieu_streams *streams,
+    milieu_text flow, milieu_text name, milieu_effect **effect);
+
+/**
+ * Each event of a flow activates a layer for everybody, with the value that the callback gives, or
+ * deactivates it where it gives none. With `lasting_ns` above 0 the layer ends so long after the
+ * last event that activated it. If the callback fails, nothing is switched.
+ *
+ * MILIEU_WRONG_NAME: a name that the flow reads depends on the layer.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_activate(const milieu_streams *streams,
+    milieu_text flow, milieu_text layer, int64_t lasting_ns, milieu_compute value, void *user,
+    milieu_destroy destroy, milieu_effect **effect);
+
+/**
+ * Each event of a flow assigns what the callback gives to a contextual value, by its name, in which
+ * placeholders become the layers that are active globally then. Where it gives nothing, or fails,
+ * the value stays. It is not persisted.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_assign(const milieu_streams *streams, milieu_text flow,
+    milieu_text name, milieu_compute value, void *user, milieu_destroy destroy,
+    milieu_effect **effect);
+
+/**
+ * Keeps what operators remember in a file, written so often, and once more when this is freed.
+ * They go on from it after a restart. It comes before the subscriptions.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_keep(const milieu_streams *streams, milieu_text path,
+    int64_t every_ns, milieu_effect **effect);
+
+/** Writes that file now. */
+MILIEU_CHECKED milieu_result milieu_effect_save(const milieu_effect *effect);
+
+/** Lets other tools of the same user look at the streams and subscribe: `milieu stream`. */
+MILIEU_CHECKED milieu_result milieu_effect_control(const milieu_streams *streams,
+    milieu_effect **effect);
+
+/**
+ * How many events could not act, and why the last of them could not: a callback failed, an action
+ * refused a switch, a value breaks a rule. `last` may be null, and is valid until the next call with
+ * this effect.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_failures(const milieu_effect *effect, uint64_t *count,
+    milieu_text *last);
+
+/** Ends what holds. */
+void milieu_effect_free(milieu_effect *effect);
+
+/* ---------------------------------------------------------------- readers */
+
+/** Subscribes under the layers of a context, those that only it has entered included. */
+typedef struct milieu_reader milieu_reader;
+
+/** A reader under the layers that are active in a context now. */
+MILIEU_CHECKED milieu_result milieu_reader_new(const milieu_streams *streams,
+    const milieu_context *context, milieu_reader **reader);
+
+/** Gives a reader back; its subscriptions go on, under the layers that are active globally. */
+void milieu_reader_free(milieu_reader *reader);
+
+/** The layers of the context are others now: subscriptions to names that depend on them change. */
+MILIEU_CHECKED milieu_result milieu_reader_follow(milieu_reader *reader,
+    const milieu_context *context);
+
+/** As milieu_subscription_new, under the reader's layers. */
+MILIEU_CHECKED milieu_result milieu_reader_subscribe(const milieu_reader *reader,
+    milieu_text flow, const milieu_delivery *delivery, milieu_subscription **subscription);
+
+/** As milieu_listener_new, under the reader's layers. */
+MILIEU_CHECKED milieu_result milieu_reader_listen(const milieu_reader *reader, milieu_text flow,
+    milieu_receive receive, void *user, milieu_destroy destroy, milieu_listener **listener);
+
+/* ---------------------------------------------------------------- looking */
+
+/** What was seen, as JSON. */
+typedef struct milieu_picture milieu_picture;
+
+/**
+ * The operator graph that runs: nodes with their books, edges and subscribers with their rates and
+ * delays, as `milieu stream graph --json` has them. MILIEU_BUSY: within a callback.
+ */
+MILIEU_CHECKED milieu_result milieu_picture_of_graph(const milieu_streams *streams,
+    milieu_picture **picture);
+
+/** What stands at the names of a query: a name, or one with wildcards. MILIEU_WRONG_NAME. */
+MILIEU_CHECKED milieu_result milieu_picture_of_names(const milieu_streams *streams,
+    milieu_text query, milieu_picture **picture);
+
+/** What was seen; valid until the picture is freed. */
+MILIEU_CHECKED milieu_result milieu_picture_json(const milieu_picture *picture,
+    milieu_text *text);
+
+/** Gives a picture back. */
+void milieu_picture_free(milieu_picture *picture);
 
 #ifdef __cplusplus
 }
