@@ -21,6 +21,12 @@ struct Weather {
 };
 MILIEU_EVENT(Weather, temperature, room, sky, gusts)
 
+/* As much of what `aggregate sum` publishes as is wanted. */
+struct Sum {
+    double sum;
+};
+MILIEU_EVENT(Sum, sum)
+
 } // namespace app
 
 using namespace std::chrono_literals;
@@ -94,7 +100,7 @@ static void sources_in_virtual_time() {
     streams.pass(start + 25s);
     ASSERT(count == 3 && source.status() == MILIEU_WORKING);
     auto sum = sums.take();
-    ASSERT(sum && sum->get<std::int64_t>() == 3);
+    ASSERT(sum && sum->get<app::Sum>().sum == 3);
     streams.pass(start + 60s);
     ASSERT(count == 5 && source.status() == MILIEU_FAILING);
     ASSERT(source.failure().find("the bus is off") != std::string::npos);
@@ -114,7 +120,114 @@ static void sources_in_real_time() {
     }
 }
 
+/** Goes on with a part of the way to each number. */
+class Smooth {
+public:
+    explicit Smooth(const milieu::Arguments &arguments) : weight_(arguments.number("weight")) {
+        if (weight_ <= 0) throw std::invalid_argument("`weight` is above 0");
+    }
+    void event(Event event, milieu::Output &output) {
+        const double number = event.get<double>();
+        if (number > 1000) throw std::range_error("no sensor says that");
+        mean_ = mean_ ? *mean_ + weight_ * (number - *mean_) : number;
+        output.publish(*mean_);
+    }
+    std::string snapshot() const { return mean_ ? std::to_string(*mean_) : std::string(); }
+    void restore(std::string_view text) { mean_ = std::stod(std::string(text)); }
+
+private:
+    double weight_;
+    std::optional<double> mean_;
+};
+
+/** Holds each event for a second. */
+class Later {
+public:
+    void event(std::uint32_t, Event event, milieu::Output &output) {
+        held_.push_back({output.now() + 1s, output.hold(event)});
+        output.wake_at(held_.front().first);
+    }
+    void wake(milieu::Output &output) {
+        while (!held_.empty() && held_.front().first <= output.now()) {
+            output.pass(held_.front().second);
+            held_.erase(held_.begin());
+        }
+        if (!held_.empty()) output.wake_at(held_.front().first);
+    }
+
+private:
+    std::vector<std::pair<milieu::Time, milieu::KeptEvent>> held_;
+};
+
+static void operators_and_functions() {
+    milieu::Coordinator coordinator;
+    milieu::define_operator<Smooth>(coordinator,
+        {"smooth", "Smooths numbers.",
+            {{"weight", MILIEU_F64, "How much a number counts.", "0.5"}}});
+    milieu::define_operator<Later>(coordinator, {"later", "Sends events on a second later."});
+    milieu::define_function(
+        coordinator, "hot", [](Event event) { return event.get<double>() > 32; });
+    const milieu::Time start{};
+    milieu::Streams streams(coordinator, start);
+    auto numbers = streams.publisher<double>("/n");
+    auto smooth = streams.subscribe("/n | smooth weight=0.25");
+    auto later = streams.subscribe("/n | filter $hot | later");
+    numbers.publish(8);
+    numbers.publish(1200);
+    numbers.publish(40);
+    ASSERT(smooth.take()->get<double>() == 8);
+    ASSERT(smooth.take()->get<double>() == 16);
+    ASSERT(!smooth.take() && !later.take());
+    streams.pass(start + 1s);
+    ASSERT(later.take()->get<double>() == 1200);
+    ASSERT(later.take()->get<double>() == 40);
+    ASSERT(streams.graph().find("no sensor says that") != std::string::npos);
+    bool thrown = false;
+    try {
+        streams.subscribe("/n | smooth weight=0.0");
+    } catch (const milieu::Error &error) {
+        thrown = error.result() == MILIEU_WRONG_FLOW
+            && std::string(error.what()).find("`weight` is above 0") != std::string::npos;
+    }
+    ASSERT(thrown);
+}
+
+struct Heat {
+    static constexpr std::string_view id() { return "heat"; }
+    std::string operator()() const { return level; }
+    std::string level;
+};
+
+static void streams_act_on_contexts() {
+    milieu::Coordinator coordinator;
+    const milieu::Time start{};
+    milieu::Streams streams(coordinator, start);
+    auto numbers = streams.publisher<double>("/n");
+    std::vector<std::string> seen;
+    auto on = coordinator.onLayerActivation<Heat>(
+        [&](milieu::Activation &activation) { seen.emplace_back(activation.value()); });
+    {
+        auto heat = streams.activates<Heat>("/n", [](Event event) -> std::optional<std::string> {
+            if (event.get<double>() < 0) throw std::range_error("below zero");
+            if (event.get<double>() < 32) return std::nullopt;
+            return "much";
+        }, 10s);
+        auto value = streams.assigns(
+            "/n", "/shown/%heat%", [](Event event) { return event.get<double>(); });
+        numbers.publish(40);
+        numbers.publish(-1);
+        ASSERT(heat.failures() == 1 && heat.failure() == "below zero");
+    }
+    ASSERT(seen == std::vector<std::string>{"much"});
+    auto file = streams.apply("here.flow", "/n | filter value > 3 | publish /m\n/m | subscribe");
+    auto m = file.subscribe();
+    numbers.publish(4);
+    ASSERT(m.take()->name() == "/n");
+}
+
 int main() {
+    operators_and_functions();
+    streams_act_on_contexts();
     publish_and_subscribe();
     plain_values_and_listeners();
     sources_in_virtual_time();

@@ -66,8 +66,8 @@ impl Milieu {
                 Target::Value { name, value } => {
                     let (stream, value) = stream.answering(vec![value])?;
                     let mut asked = Asked::new(source, &value)?;
-                    let answer = move |event: &Event| asked.of(event).ok()?.first().map(text);
-                    acting.push(stream.assigns_to(&name, answer)?);
+                    let answer = move |event: &Event| Ok(asked.of(event)?.first().map(text));
+                    acting.push(stream.tries_to_assign(&name, answer)?);
                 }
             }
         }
