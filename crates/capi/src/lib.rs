@@ -1,9 +1,9 @@
-//! The C ABI: what `include/milieu.h` declares and documents.
+//! The C ABI: what `include/milieu.h` and `include/milieu/streams.h` declare and document.
 //!
 //! ```text
 //!   C, C++ ──▶ extern "C" functions ──▶ call() ──▶ handle ──▶ Milieu, Erased
 //!              coordinator, context,     catches    checks
-//!              actions, hold             panics     pointers
+//!              actions, hold, streams    panics     pointers
 //! ```
 //!
 //! The header is the documentation of every function; what stands here is how

@@ -43,10 +43,31 @@ fn sizes() -> String {
         milieu_context_options { abi, policy, role }
         milieu_key { name, value, origin }
     }
+    #[cfg(feature = "stream")]
+    layout! {
+        milieu_streams_options { abi, virtual_time, now_ns }
+        milieu_event_field { name, offset, kind, metadata_count, metadata }
+        milieu_event_layout { abi, count, name, fields, size, align }
+        milieu_quality { time_ns, age_ns, accuracy, failure }
+        milieu_header { name, origin, incarnation, sequence, quality }
+        milieu_datum { kind, content }
+        milieu_delivery { abi, capacity, overflow }
+        milieu_tally { taken, dropped, waiting }
+        milieu_parameter { name, kind, choice_count, choices, otherwise, summary, positional }
+        milieu_operator {
+            abi, inputs, flags, parameter_count, name, summary, parameters, make, step, wake,
+            save, restore, free
+        }
+    }
     lines += &format!("results {MILIEU_SAY} {MILIEU_BUSY} {MILIEU_PANIC}\n");
     lines += &format!(
         "policies {MILIEU_WITHOUT_LAYERS} {MILIEU_WITHOUT_SHARING} {MILIEU_WITHOUT_ASSIGNMENT}\n"
     );
+    #[cfg(feature = "stream")]
+    {
+        lines += &format!("streams {MILIEU_ENDED} {MILIEU_REFUSED} {MILIEU_SYSTEM} {MILIEU_NOW}\n");
+        lines += &format!("kinds {MILIEU_I8} {MILIEU_BYTES} {MILIEU_JSON}\n");
+    }
     lines
 }
 
@@ -54,7 +75,11 @@ fn sizes() -> String {
 fn both_sides_lay_types_out_alike() {
     let folder = scratch("abi-sizes");
     for compiler in compilers(Language::C) {
-        let program = program(compiler, "sizes.c", &folder, &[]);
+        let flags: &[&str] = match cfg!(feature = "stream") {
+            true => &["-DSTREAMS"],
+            false => &[],
+        };
+        let program = program(compiler, "sizes.c", &folder, flags);
         assert_eq!(run(&program.compiled(), &[]), sizes(), "{compiler}");
     }
 }
@@ -74,9 +99,18 @@ fn program<'a>(
     }
 }
 
-/// The functions that the header declares; those that it defines aside.
+/// The functions that the headers declare; those that they define aside.
 fn declared() -> BTreeSet<String> {
-    let header = fs::read_to_string(package().join("include/milieu.h")).expect("the header");
+    let mut header = fs::read_to_string(package().join("include/milieu.h")).expect("the header");
+    // Callbacks say by it why they fail, and only those of streams have to.
+    let only = "milieu_result milieu_fail(milieu_text why);\n";
+    match cfg!(feature = "stream") {
+        true => {
+            let streams = package().join("include/milieu/streams.h");
+            header += &fs::read_to_string(streams).expect("the header of streams");
+        }
+        false => header = header.replace(only, ""),
+    }
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut called = BTreeSet::new();
     let mut defined = BTreeSet::new();

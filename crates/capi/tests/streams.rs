@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{Language, passes, scratch};
+use support::{Language, Program, compilers, generate_into, package, passes, run, scratch};
 
 #[test]
 fn streams_work_from_cpp() {
@@ -27,4 +27,38 @@ fn streams_work_from_c() {
 fn what_c_gets_wrong_with_streams_is_told() {
     let folder = scratch("c-streams-misuse");
     passes(Language::C, "streams_misuse.c", &folder, Vec::new);
+}
+
+/// From a source in C through an operator in C++ to a layer and a contextual value.
+#[test]
+fn a_source_in_c_reaches_contexts_by_an_operator_in_cpp() {
+    let folder = scratch("c-to-cpp");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    let pairs = compilers(Language::C)
+        .into_iter()
+        .zip(compilers(Language::Cpp));
+    for (c, cpp) in pairs {
+        let sensor = Program {
+            language: Language::C,
+            compiler: c,
+            source: package().join("tests/programs/sensor.c"),
+            folder: &folder,
+            flags: &["-c"],
+        };
+        let (sensor, output) = sensor.compile_only();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{c} does not compile the sensor:\n{said}"
+        );
+        let sensor = sensor.to_string_lossy();
+        let whole = Program {
+            language: Language::Cpp,
+            compiler: cpp,
+            source: package().join("tests/programs/sensor.cpp"),
+            folder: &folder,
+            flags: &["-O1", &sensor],
+        };
+        assert_eq!(run(&whole.compiled(), &[]), "ok\n");
+    }
 }

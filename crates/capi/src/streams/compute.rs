@@ -16,7 +16,10 @@ use super::{
     event::{Lender, milieu_event},
 };
 use crate::{
-    abi::{MILIEU_INVALID, MILIEU_LATE, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result, milieu_text},
+    abi::{
+        MILIEU_INVALID, MILIEU_LATE, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result,
+        milieu_text,
+    },
     call::{Failure, call, null, said},
     coordinator::{Coordinator, milieu_coordinator},
     handle,
@@ -45,11 +48,8 @@ pub type milieu_compute = Option<
 
 /// A function of the program.
 pub(crate) struct Computing {
-    compute: unsafe extern "C" fn(
-        *mut c_void,
-        *const milieu_event,
-        *mut milieu_answer,
-    ) -> milieu_result,
+    compute:
+        unsafe extern "C" fn(*mut c_void, *const milieu_event, *mut milieu_answer) -> milieu_result,
     user: User,
     /// Those that nobody uses now: several threads may compute at once.
     lenders: Mutex<Vec<Lender>>,

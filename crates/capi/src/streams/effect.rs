@@ -228,8 +228,7 @@ pub unsafe extern "C" fn milieu_effect_assign(
             let (flow, name) = (flow.read("flow")?, name.read("name")?);
             bring(streams, effect, |opened| {
                 let stream = opened.milieu.flow(flow)?;
-                let acting =
-                    stream.tries_to_assign(name, move |event| computing.text_of(event))?;
+                let acting = stream.tries_to_assign(name, move |event| computing.text_of(event))?;
                 Ok(Holds::Acting(acting))
             })
         }

@@ -469,7 +469,9 @@ pub unsafe extern "C" fn milieu_operator_define(
             )
         };
         let mut letters = name.chars();
-        let begins = letters.next().is_some_and(|c| c.is_ascii_lowercase() || c == '_');
+        let begins = letters
+            .next()
+            .is_some_and(|c| c.is_ascii_lowercase() || c == '_');
         if !begins || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(Failure::new(
                 MILIEU_WRONG_LAYOUT,
@@ -535,9 +537,7 @@ pub unsafe extern "C" fn milieu_arguments_get(
         // SAFETY: as the caller vouches.
         let (found, name, datum) = unsafe {
             (
-                arguments
-                    .as_ref()
-                    .ok_or_else(|| null("milieu_arguments"))?,
+                arguments.as_ref().ok_or_else(|| null("milieu_arguments"))?,
                 name.read("name")?,
                 out(datum, "datum")?,
             )
@@ -819,7 +819,9 @@ pub unsafe extern "C" fn milieu_snapshot_put(
             length,
         };
         // SAFETY: as the caller vouches.
-        found.bytes.extend_from_slice(unsafe { bytes.bytes("bytes")? });
+        found
+            .bytes
+            .extend_from_slice(unsafe { bytes.bytes("bytes")? });
         Ok(())
     })
 }

@@ -103,12 +103,8 @@ pub unsafe extern "C" fn milieu_reader_follow(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (reader, context) = unsafe {
-            (
-                handle::using(reader.cast_const())?,
-                handle::using(context)?,
-            )
-        };
+        let (reader, context) =
+            unsafe { (handle::using(reader.cast_const())?, handle::using(context)?) };
         reader.reader.set_layers(layers_of(&context));
         Ok(())
     })

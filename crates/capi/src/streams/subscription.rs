@@ -24,7 +24,10 @@ use super::{
     limit, milieu_streams, within,
 };
 use crate::{
-    abi::{MILIEU_ENDED, MILIEU_INVALID, MILIEU_OK, MILIEU_SYSTEM, milieu_destroy, milieu_result, milieu_text},
+    abi::{
+        MILIEU_ENDED, MILIEU_INVALID, MILIEU_OK, MILIEU_SYSTEM, milieu_destroy, milieu_result,
+        milieu_text,
+    },
     call::{Failure, call, null, out, said},
     handle::{self, Slot, handle},
     layout::check_abi,

@@ -1,6 +1,9 @@
 /* How C lays out the types of milieu.h: a line for each size and each place of a member. */
 
 #include <milieu.h>
+#ifdef STREAMS
+#include <milieu/streams.h>
+#endif
 #include <stdio.h>
 
 #define SIZE(type) printf("%s %zu\n", #type, sizeof(type))
@@ -47,8 +50,76 @@ int main(void) {
     PLACE(milieu_key, name);
     PLACE(milieu_key, value);
     PLACE(milieu_key, origin);
+#ifdef STREAMS
+    SIZE(milieu_streams_options);
+    PLACE(milieu_streams_options, abi);
+    PLACE(milieu_streams_options, virtual_time);
+    PLACE(milieu_streams_options, now_ns);
+    SIZE(milieu_event_field);
+    PLACE(milieu_event_field, name);
+    PLACE(milieu_event_field, offset);
+    PLACE(milieu_event_field, kind);
+    PLACE(milieu_event_field, metadata_count);
+    PLACE(milieu_event_field, metadata);
+    SIZE(milieu_event_layout);
+    PLACE(milieu_event_layout, abi);
+    PLACE(milieu_event_layout, count);
+    PLACE(milieu_event_layout, name);
+    PLACE(milieu_event_layout, fields);
+    PLACE(milieu_event_layout, size);
+    PLACE(milieu_event_layout, align);
+    SIZE(milieu_quality);
+    PLACE(milieu_quality, time_ns);
+    PLACE(milieu_quality, age_ns);
+    PLACE(milieu_quality, accuracy);
+    PLACE(milieu_quality, failure);
+    SIZE(milieu_header);
+    PLACE(milieu_header, name);
+    PLACE(milieu_header, origin);
+    PLACE(milieu_header, incarnation);
+    PLACE(milieu_header, sequence);
+    PLACE(milieu_header, quality);
+    SIZE(milieu_datum);
+    PLACE(milieu_datum, kind);
+    PLACE(milieu_datum, content);
+    SIZE(milieu_delivery);
+    PLACE(milieu_delivery, abi);
+    PLACE(milieu_delivery, capacity);
+    PLACE(milieu_delivery, overflow);
+    SIZE(milieu_tally);
+    PLACE(milieu_tally, taken);
+    PLACE(milieu_tally, dropped);
+    PLACE(milieu_tally, waiting);
+    SIZE(milieu_parameter);
+    PLACE(milieu_parameter, name);
+    PLACE(milieu_parameter, kind);
+    PLACE(milieu_parameter, choice_count);
+    PLACE(milieu_parameter, choices);
+    PLACE(milieu_parameter, otherwise);
+    PLACE(milieu_parameter, summary);
+    PLACE(milieu_parameter, positional);
+    SIZE(milieu_operator);
+    PLACE(milieu_operator, abi);
+    PLACE(milieu_operator, inputs);
+    PLACE(milieu_operator, flags);
+    PLACE(milieu_operator, parameter_count);
+    PLACE(milieu_operator, name);
+    PLACE(milieu_operator, summary);
+    PLACE(milieu_operator, parameters);
+    PLACE(milieu_operator, make);
+    PLACE(milieu_operator, step);
+    PLACE(milieu_operator, wake);
+    PLACE(milieu_operator, save);
+    PLACE(milieu_operator, restore);
+    PLACE(milieu_operator, free);
+#endif
     printf("results %d %d %d\n", MILIEU_SAY, MILIEU_BUSY, MILIEU_PANIC);
     printf("policies %d %d %d\n", MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING,
         MILIEU_WITHOUT_ASSIGNMENT);
+#ifdef STREAMS
+    printf("streams %d %d %d %lld\n", MILIEU_ENDED, MILIEU_REFUSED, MILIEU_SYSTEM,
+        (long long)MILIEU_NOW);
+    printf("kinds %d %d %d\n", MILIEU_I8, MILIEU_BYTES, MILIEU_JSON);
+#endif
     return 0;
 }

@@ -94,7 +94,9 @@ impl Milieu {
     /// If the text is no query.
     pub fn names(&self, query: &str) -> Result<Option<String>, Error> {
         let query = Query::parse(query).map_err(|error| Error::Naming(error.to_string()))?;
-        let members = self.streams().list(query, milieu_stream::names::Rights::all());
+        let members = self
+            .streams()
+            .list(query, milieu_stream::names::Rights::all());
         let members = members.map(|all| all.iter().map(tell::member).collect::<Vec<_>>());
         Ok(members.map(|all| serde_json::Value::from(all).to_string()))
     }
