@@ -102,14 +102,9 @@ fn program<'a>(
 /// The functions that the headers declare; those that they define aside.
 fn declared() -> BTreeSet<String> {
     let mut header = fs::read_to_string(package().join("include/milieu.h")).expect("the header");
-    // Callbacks say by it why they fail, and only those of streams have to.
-    let only = "milieu_result milieu_fail(milieu_text why);\n";
-    match cfg!(feature = "stream") {
-        true => {
-            let streams = package().join("include/milieu/streams.h");
-            header += &fs::read_to_string(streams).expect("the header of streams");
-        }
-        false => header = header.replace(only, ""),
+    if cfg!(feature = "stream") {
+        let streams = package().join("include/milieu/streams.h");
+        header += &fs::read_to_string(streams).expect("the header of streams");
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut called = BTreeSet::new();
