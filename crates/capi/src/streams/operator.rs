@@ -92,9 +92,14 @@ struct Defined {
     user: User,
 }
 
-/// The operators of this program, by the addresses of their definitions. The
-/// coordinators for which they were defined keep them.
-static DEFINED: LazyLock<Mutex<HashMap<usize, Weak<Defined>>>> = LazyLock::new(Mutex::default);
+/// The operators of this program, by the addresses of their definitions, which stay.
+/// The coordinators for which they were defined keep what they do.
+static DEFINED: LazyLock<Mutex<HashMap<usize, Known>>> = LazyLock::new(Mutex::default);
+
+struct Known {
+    _definition: &'static Definition,
+    defined: Weak<Defined>,
+}
 
 fn address(definition: &Definition) -> usize {
     std::ptr::from_ref(definition).addr()
@@ -157,7 +162,7 @@ impl Own {
     fn make(arguments: &Arguments<'_>) -> Result<Box<dyn Operator>, Diagnostic> {
         let known = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
         let defined = known.get(&address(arguments.definition));
-        let defined = defined.and_then(Weak::upgrade);
+        let defined = defined.and_then(|known| known.defined.upgrade());
         drop(known);
         let defined = defined.expect("a coordinator that knows an operator keeps it");
         let mut state = std::ptr::null_mut();
@@ -505,7 +510,13 @@ pub unsafe extern "C" fn milieu_operator_define(
             user,
         });
         let mut known = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(address(definition), Arc::downgrade(&defined));
+        known.insert(
+            address(definition),
+            Known {
+                _definition: definition,
+                defined: Arc::downgrade(&defined),
+            },
+        );
         drop(known);
         // What the streams know of functions is kept for as long as they are: this
         // one, which no text can name, is there to keep the operator.

@@ -189,7 +189,7 @@ impl EventType {
                 (true, [field]) => field.part(),
                 _ => Part::Fields(self.fields.iter().map(Field::named).collect()),
             };
-            Kind::defined(self.name, &part, |value| self.from_value(value))
+            Kind::defined(self.name, &part, |value| self.record_of(value))
         })
     }
 
@@ -716,7 +716,7 @@ fn refused(message: String) -> Refused {
 
 impl EventType {
     /// A record of what has come without a type, or as one of another program's.
-    fn from_value(&'static self, value: &Value) -> Result<Record, Refused> {
+    fn record_of(&'static self, value: &Value) -> Result<Record, Refused> {
         let mut words = vec![0_u64; self.size.div_ceil(8)];
         let start: *mut u8 = words.as_mut_ptr().cast();
         // What fields point to until all is copied.
