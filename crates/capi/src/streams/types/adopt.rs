@@ -1,0 +1,150 @@
+//! Records of what has come without a type, or as one of another program's.
+
+use milieu::transfer::Value;
+
+use super::{Element, Elements, EventType, Record};
+use crate::abi::milieu_text;
+
+type Refused = milieu::transfer::Error;
+
+fn refused(message: String) -> Refused {
+    Refused::Body(message)
+}
+
+impl EventType {
+    /// A record of what has come without a type, or as one of another program's.
+    pub(super) fn record_of(&'static self, value: &Value) -> Result<Record, Refused> {
+        let mut words = vec![0_u64; self.size.div_ceil(8)];
+        let start: *mut u8 = words.as_mut_ptr().cast();
+        // What fields point to until all is copied.
+        let mut lists = Vec::new();
+        for field in &self.fields {
+            let name = field.name;
+            let part = match self.is_plain {
+                true => Some(value),
+                false => value.field(name),
+            };
+            let part = part.ok_or_else(|| refused(format!("it has no field `{name}`")))?;
+            let at = start.wrapping_add(field.offset);
+            let filled = match (field.is_array, bare(part)) {
+                (false, part) => field.element.write(part, at),
+                (true, Value::List(items)) => {
+                    let size = field.element.size();
+                    let mut list = vec![0_u64; (items.len() * size).div_ceil(8)];
+                    let first: *mut u8 = list.as_mut_ptr().cast();
+                    let mut all = items.iter().enumerate();
+                    let filled = all.all(|(index, item)| {
+                        field
+                            .element
+                            .write(bare(item), first.wrapping_add(index * size))
+                    });
+                    lists.push(list);
+                    let count = items.len();
+                    let elements = Elements { first, count };
+                    // SAFETY: the field is an array, for which there is room.
+                    unsafe { at.cast::<Elements>().write(elements) };
+                    filled
+                }
+                (true, _) => false,
+            };
+            if !filled {
+                return Err(refused(format!("`{name}` is not what `{}` has", self.name)));
+            }
+        }
+        // SAFETY: it was filled just now, and what it points to is there.
+        let record = unsafe { Record::copy(self, start.cast_const()) };
+        drop(lists);
+        record.map_err(|_| refused(format!("it is no `{}`", self.name)))
+    }
+}
+
+fn bare(value: &Value) -> &Value {
+    match value {
+        Value::Private(value) | Value::Shared(_, value) => bare(value),
+        value => value,
+    }
+}
+
+impl Element {
+    /// Writes what a value says; false if it is none of this kind.
+    fn write(&self, value: &Value, at: *mut u8) -> bool {
+        /// # Safety
+        ///
+        /// There is room for a `T`.
+        unsafe fn put<T>(value: Option<T>, at: *mut u8) -> bool {
+            let Some(value) = value else {
+                return false;
+            };
+            // SAFETY: as the caller vouches.
+            unsafe { at.cast::<T>().write(value) };
+            true
+        }
+        let whole = || match *value {
+            Value::Int(number) => Some(i128::from(number)),
+            Value::Uint(number) => Some(i128::from(number)),
+            _ => None,
+        };
+        #[allow(clippy::cast_precision_loss, reason = "a number was asked for")]
+        let number = || match *value {
+            Value::Double(number) => Some(number),
+            Value::Int(number) => Some(number as f64),
+            Value::Uint(number) => Some(number as f64),
+            _ => None,
+        };
+        let bytes = |bytes: &[u8]| milieu_text {
+            bytes: bytes.as_ptr().cast(),
+            length: bytes.len(),
+        };
+        macro_rules! integer {
+            ($type:ty) => {
+                whole().and_then(|number| <$type>::try_from(number).ok())
+            };
+        }
+        // SAFETY: the caller has room for an element of this kind.
+        unsafe {
+            match self {
+                Element::Bool => match value {
+                    Value::Bool(value) => put(Some(*value), at),
+                    _ => false,
+                },
+                Element::I8 => put(integer!(i8), at),
+                Element::I16 => put(integer!(i16), at),
+                Element::I32 => put(integer!(i32), at),
+                Element::I64 => put(integer!(i64), at),
+                Element::U8 => put(integer!(u8), at),
+                Element::U16 => put(integer!(u16), at),
+                Element::U32 => put(integer!(u32), at),
+                Element::U64 => put(integer!(u64), at),
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "single precision is asked for"
+                )]
+                Element::F32 => put(number().map(|number| number as f32), at),
+                Element::F64 => put(number(), at),
+                Element::Time => match value {
+                    Value::Time(time) => put(Some(time.nanoseconds()), at),
+                    _ => false,
+                },
+                Element::Span => match value {
+                    Value::Span(span) => put(Some(span.nanoseconds()), at),
+                    _ => false,
+                },
+                Element::Text => match value {
+                    Value::Text(text) => put(Some(milieu_text::of(text)), at),
+                    _ => false,
+                },
+                Element::Bytes => match value {
+                    Value::Bytes(all) => put(Some(bytes(all)), at),
+                    _ => false,
+                },
+                Element::Choice(words) => match value {
+                    Value::Text(text) => {
+                        let place = words.iter().position(|word| *word == &**text);
+                        put(place.and_then(|place| u32::try_from(place).ok()), at)
+                    }
+                    _ => false,
+                },
+            }
+        }
+    }
+}
