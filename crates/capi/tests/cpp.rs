@@ -105,14 +105,3 @@ fn instructions(assembly: &str, function: &str) -> Vec<String> {
         .filter(|line| !line.starts_with('.') && !line.is_empty())
         .collect()
 }
-
-/// The same description that the tests of `crates/context` run in Rust.
-#[test]
-fn layers_mean_in_cpp_what_they_mean_in_rust() {
-    let folder = scratch("cpp-cases");
-    generate_into(&folder, "tests/programs/one.ini", "cpp");
-    let cases = package().join("../context/tests/cases/layers.txt");
-    passes(Language::Cpp, "cases.cpp", &folder, || {
-        vec![cases.clone().into()]
-    });
-}
