@@ -415,8 +415,15 @@ pub unsafe extern "C" fn milieu_context_deactivate(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (mut context, id) = unsafe { (using(context.cast_const())?, id.read("id")?) };
-        context.erased.deactivate(id).map_err(cycle)
+        unsafe {
+            let mut context = using(context.cast_const())?;
+            let layer = context.layer(&milieu_layer {
+                id,
+                value: milieu_text::EMPTY,
+                inherited: false,
+            })?;
+            context.erased.deactivate(&layer).map_err(cycle)
+        }
     })
 }
 

@@ -1,6 +1,11 @@
 //! Tables of generated code, read and checked.
 
-use milieu::context::{Kind, Layout, LayoutValue};
+use std::{
+    ffi::{CStr, c_char},
+    sync::{PoisonError, RwLock},
+};
+
+use milieu::context::{Descriptor, Kind, Layout, LayoutValue};
 
 use crate::{
     abi::{MILIEU_ABI, MILIEU_ARRAY, MILIEU_WRONG_LAYOUT, milieu_layout},
@@ -23,7 +28,11 @@ pub fn check_abi(abi: u32, what: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Reads a table.
+/// The tables that were read, by where they are: a program has few.
+static KNOWN: RwLock<Vec<(usize, &'static Layout)>> = RwLock::new(Vec::new());
+
+/// Reads a table. One that was read before is compared with what it was, which
+/// takes no memory: a context for each request reads it again and again.
 ///
 /// # Safety
 ///
@@ -31,7 +40,69 @@ pub fn check_abi(abi: u32, what: &str) -> Result<(), Failure> {
 /// it is during the call.
 pub unsafe fn read(layout: *const milieu_layout) -> Result<&'static Layout, Failure> {
     // SAFETY: as the caller vouches.
-    let layout = unsafe { layout.as_ref() }.ok_or_else(|| null("layout"))?;
+    let table = unsafe { layout.as_ref() }.ok_or_else(|| null("layout"))?;
+    if let Some(known) = known_at(layout.addr()) {
+        // SAFETY: as the caller vouches.
+        if unsafe { is(table, known) } {
+            return Ok(known);
+        }
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { read_anew(table) }
+}
+
+fn known_at(place: usize) -> Option<&'static Layout> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    let found = known.iter().find(|(known, _)| *known == place);
+    found.map(|(_, layout)| *layout)
+}
+
+/// Whether a table says what this one said.
+///
+/// # Safety
+///
+/// As [`read`].
+unsafe fn is(table: &milieu_layout, known: &Layout) -> bool {
+    let values = known.values();
+    let is_alike = (table.abi, table.count as usize) == (MILIEU_ABI, values.len())
+        && (table.size, table.align) == (known.size(), known.align());
+    if !is_alike || table.values.is_null() {
+        return false;
+    }
+    let same = |(place, value): (usize, &Descriptor)| {
+        // SAFETY: the table has as many values, as the caller vouches.
+        let given = unsafe { &*table.values.add(place) };
+        let entries = value.metadata;
+        given.offset == value.offset
+            && kind(given.kind) == Some(value.kind)
+            && given.metadata_count as usize == entries.len()
+            && (!given.metadata.is_null() || entries.is_empty())
+            // SAFETY: as above.
+            && unsafe { is_text(given.pattern, value.pattern) }
+            && entries.iter().enumerate().all(|(place, (key, text))| {
+                // SAFETY: as above.
+                unsafe {
+                    let given = &*given.metadata.add(place);
+                    is_text(given.key, key) && is_text(given.text, text)
+                }
+            })
+    };
+    values.iter().enumerate().all(same)
+}
+
+/// # Safety
+///
+/// The string is null, or readable up to a zero byte.
+unsafe fn is_text(string: *const c_char, text: &str) -> bool {
+    // SAFETY: as the caller vouches.
+    !string.is_null() && unsafe { CStr::from_ptr(string) }.to_bytes() == text.as_bytes()
+}
+
+/// # Safety
+///
+/// As [`read`].
+#[cold]
+unsafe fn read_anew(layout: &milieu_layout) -> Result<&'static Layout, Failure> {
     check_abi(layout.abi, "layout")?;
     // SAFETY: as the caller vouches.
     let values = unsafe { read_slice(layout.values, layout.count as usize, "values")? };
@@ -64,8 +135,20 @@ pub unsafe fn read(layout: *const milieu_layout) -> Result<&'static Layout, Fail
             metadata: entries,
         });
     }
-    Layout::of(&fields, layout.size, layout.align).map_err(wrong)
+    let read = Layout::of(&fields, layout.size, layout.align).map_err(wrong)?;
+    let place = std::ptr::from_ref(layout).addr();
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    match known.iter().position(|(known, _)| *known == place) {
+        Some(at) => known[at].1 = read,
+        // Tables that are made on the go would be ever more.
+        None if known.len() < KNOWN_MAX => known.push((place, read)),
+        None => {}
+    }
+    Ok(read)
 }
+
+/// How many tables are known by where they are; others are read each time.
+const KNOWN_MAX: usize = 64;
 
 /// The kinds, at their numbers.
 const KINDS: [Kind; 11] = [

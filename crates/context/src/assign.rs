@@ -95,11 +95,11 @@ impl Core {
     /// read what is assigned as it is.
     fn check_others(&self, spec: &ValueSpec, datum: &Datum) -> Result<Company, Violation> {
         let schema = lock(&self.inner.schema);
-        if !schema.meeting && schema.arrays.is_empty() {
-            return Ok(Company::Single);
-        }
         if is_part(&schema, &datum.name) {
             return Ok(Company::Part);
+        }
+        if !schema.meeting {
+            return Ok(Company::Single);
         }
         let mut others = schema.values_of(&datum.name);
         others.try_for_each(|other| match other.tag == spec.tag {

@@ -489,12 +489,16 @@ impl Core {
         };
         for group in &touched.groups {
             let own = &values[group.values[0] as usize].spec.own;
-            let parent = own.parent_hash(layers);
-            let row = self.root.row(parent);
+            let mut found = None;
             for &index in &group.values {
                 if !wanted(&mut marks, index) {
                     continue;
                 }
+                // Of most groups nothing is wanted when a key has changed.
+                let (parent, row) = *found.get_or_insert_with(|| {
+                    let parent = own.parent_hash(layers);
+                    (parent, self.root.row(parent))
+                });
                 let planned = &values[index as usize];
                 let spec = &*planned.spec;
                 let base = spec.own.base.hash(layers);

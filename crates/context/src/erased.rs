@@ -218,18 +218,18 @@ impl Erased {
         unsafe { core.switch(environment, layer.id(), |core| layer.binding(core)) }
     }
 
-    /// Deactivates a layer for everybody.
+    /// Deactivates a layer for everybody, whatever value this one has.
     ///
     /// # Errors
     ///
     /// As [`activate`](Erased::activate).
-    pub fn deactivate(&mut self, id: &str) -> Result<(), SwitchError> {
+    pub fn deactivate(&mut self, layer: &dyn Switch) -> Result<(), SwitchError> {
         if !self.allowed.layers {
             return Ok(());
         }
         let (core, environment) = self.parts();
         // SAFETY: `parts` gives the environment that the plan was made for.
-        unsafe { core.switch(environment, Id::Dynamic(id), |_| Binding::INACTIVE) }
+        unsafe { core.switch(environment, layer.id(), |_| Binding::INACTIVE) }
     }
 
     /// A contextual value as a layer; compare [`value`](crate::value).

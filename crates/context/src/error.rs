@@ -4,6 +4,8 @@ use std::fmt;
 
 use milieu_keys::{NameError, Origin, RuleError, Violation};
 
+use crate::Kind;
+
 /// A value that breaks the rule of its key.
 #[derive(Clone)]
 pub struct Invalid {
@@ -138,6 +140,15 @@ pub enum OpenError {
         /// The other one, known before.
         other: String,
     },
+    /// A field cannot hold all that its key can be.
+    Field {
+        /// The pattern.
+        pattern: String,
+        /// The type of the key; `string` where none is stated.
+        type_: String,
+        /// How the field lies in memory.
+        kind: Kind,
+    },
     /// A value is an array and cannot be one, or is none and should be.
     Array {
         /// The pattern.
@@ -159,6 +170,15 @@ impl fmt::Display for OpenError {
                 f,
                 "{pattern} and {other} can both name one key but differ in type; give them one \
                  type, or rename one of them"
+            ),
+            OpenError::Field {
+                pattern,
+                type_,
+                kind,
+            } => write!(
+                f,
+                "{pattern}: its field is a {kind:?}, which does not hold every {type_}; state the \
+                 field's own type as `type`, or make the field that of the specification"
             ),
             OpenError::Array { pattern, problem } => write!(f, "{pattern}: {problem}"),
             OpenError::Invalid(all) => {

@@ -89,6 +89,12 @@ impl Layout {
         self.size
     }
 
+    /// The alignment of the struct in bytes.
+    #[must_use]
+    pub fn align(&self) -> usize {
+        self.align
+    }
+
     fn is(&self, values: &[LayoutValue<'_>], size: usize, align: usize) -> bool {
         let same = |(kept, value): (&Descriptor, &LayoutValue<'_>)| {
             kept.offset == value.offset

@@ -149,6 +149,9 @@ fn mixed(parts: &[Part], layers: Layers<'_>) -> String {
     level
 }
 
+/// As much as a level of a name has with its slash, mostly.
+const LEVEL: usize = 16;
+
 impl Resolution {
     /// Compiles a pattern; `slot_of` numbers its layers.
     pub fn new(pattern: &Pattern, mut slot_of: impl FnMut(&str) -> Slot) -> Resolution {
@@ -234,7 +237,8 @@ impl Resolution {
 
     /// The name in full.
     pub fn name(&self, layers: Layers<'_>) -> String {
-        let mut name = self.prefix.to_string();
+        let mut name = String::with_capacity(self.prefix.len() + LEVEL * (self.levels.len() + 1));
+        name.push_str(&self.prefix);
         for level in self.levels.iter().chain([&self.base]) {
             name.push('/');
             name.push_str(&level.text(layers));

@@ -10,7 +10,12 @@ use std::{
     sync::Arc,
 };
 
-use milieu_keys::{Pattern, Rules, pattern::LevelPattern, sort};
+use milieu_keys::{
+    Pattern, Rules,
+    pattern::LevelPattern,
+    rules::{Scalar, Type},
+    sort,
+};
 
 use crate::{
     Description, Descriptor, Invalid, Kind, OpenError,
@@ -355,6 +360,13 @@ impl Schema {
             error,
         };
         let rules = Rules::from_metadata(descriptor.metadata).map_err(metadata)?;
+        if !fits(descriptor.kind, *rules.type_()) {
+            return Err(OpenError::Field {
+                pattern: pattern.into(),
+                type_: rules.type_().to_string(),
+                kind: descriptor.kind,
+            });
+        }
         let tag = self.tag(descriptor.kind, &rules);
         if let Some(known) = self.values.get(pattern) {
             if known.tag == tag {
@@ -520,6 +532,20 @@ fn parse(pattern: &str) -> Result<Pattern, OpenError> {
         pattern: pattern.into(),
         error,
     })
+}
+
+/// Whether a field can hold whatever its key can be.
+fn fits(kind: Kind, type_: Type) -> bool {
+    let kind = kind.element().unwrap_or(kind);
+    let holds = |scalar: Scalar<'_>| Cell::new(kind, &scalar, "").is_some();
+    let Some((min, max)) = type_.integer_bounds() else {
+        return holds(type_.zero());
+    };
+    let holds = |bound: i128| match type_.zero() {
+        Scalar::Unsigned(_) => u64::try_from(bound).is_ok_and(|it| holds(Scalar::Unsigned(it))),
+        _ => i64::try_from(bound).is_ok_and(|it| holds(Scalar::Signed(it))),
+    };
+    holds(min) && holds(max)
 }
 
 /// Checks a text and makes the cell, which points into the text.

@@ -117,7 +117,7 @@ fn contexts_of_a_struct_and_of_a_layout_share_keys_and_layers() {
     assert_eq!(here.name(INTERVAL), "/station/fr/interval");
     there.sync();
     assert_eq!(there.name(INTERVAL), "/station/en/interval");
-    there.deactivate("language").unwrap();
+    there.deactivate(&Named("language", "")).unwrap();
     here.sync();
     assert_eq!(here.name(INTERVAL), "/station/%/interval");
     here.forget("session", "anna");
