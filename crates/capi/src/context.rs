@@ -497,8 +497,10 @@ pub unsafe extern "C" fn milieu_context_name(
     call(|| {
         // SAFETY: as the caller vouches.
         let (mut context, name) = unsafe { (using(context.cast_const())?, out(name, "name")?) };
-        let found = context.erased.name(context.value(value)?);
-        context.lent.text = found;
+        let index = context.value(value)?;
+        let Context { erased, lent, .. } = &mut *context;
+        lent.text.clear();
+        erased.name_into(index, &mut lent.text);
         *name = milieu_text::of(&context.lent.text);
         Ok(())
     })

@@ -20,6 +20,7 @@ use crate::{
     SwitchError,
     core::Core,
     layer::{Binding, Id, LayerCell, layer_of},
+    resolve::Layers,
 };
 
 /// What a context may do, decided while the program runs; compare
@@ -316,6 +317,12 @@ impl Erased {
     #[must_use]
     pub fn name(&self, index: usize) -> String {
         self.core.name_of(index)
+    }
+
+    /// Appends the name that a value has in the active layers.
+    pub fn name_into(&self, index: usize, name: &mut String) {
+        let own = &self.core.plan.values[index].spec.own;
+        own.name_into(Layers(&self.core.layers), name);
     }
 
     /// Who gave a value its present content.

@@ -177,8 +177,8 @@ impl fmt::Display for OpenError {
                 kind,
             } => write!(
                 f,
-                "{pattern}: its field is a {kind:?}, which does not hold every {type_}; state the \
-                 field's own type as `type`, or make the field that of the specification"
+                "{pattern}: a field of kind {kind:?} does not hold every {type_}; state the field's own \
+                 type as `type`, or make the field that of the specification"
             ),
             OpenError::Array { pattern, problem } => write!(f, "{pattern}: {problem}"),
             OpenError::Invalid(all) => {

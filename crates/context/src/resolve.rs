@@ -238,12 +238,17 @@ impl Resolution {
     /// The name in full.
     pub fn name(&self, layers: Layers<'_>) -> String {
         let mut name = String::with_capacity(self.prefix.len() + LEVEL * (self.levels.len() + 1));
+        self.name_into(layers, &mut name);
+        name
+    }
+
+    /// Appends the name in full.
+    pub fn name_into(&self, layers: Layers<'_>, name: &mut String) {
         name.push_str(&self.prefix);
         for level in self.levels.iter().chain([&self.base]) {
             name.push('/');
             name.push_str(&level.text(layers));
         }
-        name
     }
 }
 

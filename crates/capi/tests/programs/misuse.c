@@ -204,11 +204,33 @@ static void tables(void) {
     value.pattern = NULL;
     EXPECT(MILIEU_NULL, milieu_context_new(coordinator, &layout, NULL, &cx, NULL));
     /* A name that is known with another type. */
-    milieu_value other = {"/value", 0, MILIEU_BOOL, 0, NULL};
+    milieu_entry type = {"type", "boolean"};
+    milieu_value other = {"/value", 0, MILIEU_BOOL, 1, &type};
     layout.values = &other;
     layout.size = 8;
     EXPECT(MILIEU_UNFIT, milieu_context_new(coordinator, &layout, NULL, &cx, NULL));
-    SAYS("/value");
+    SAYS("/value and /value can both name one key but differ in type");
+    /* Fields that do not hold what their keys can be: no type is that of a text. */
+    other.pattern = "/untyped";
+    other.metadata_count = 0;
+    EXPECT(MILIEU_UNFIT, milieu_context_new(coordinator, &layout, NULL, &cx, NULL));
+    SAYS("/untyped: a field of kind Bool does not hold every string; state the field's own type");
+    type.text = "long";
+    other.metadata_count = 1;
+    other.kind = MILIEU_I16;
+    EXPECT(MILIEU_UNFIT, milieu_context_new(coordinator, &layout, NULL, &cx, NULL));
+    SAYS("a field of kind I16 does not hold every long");
+    /* The same table, in the same place, and right: it is not what it was. */
+    other.kind = MILIEU_I32;
+    OK(milieu_context_new(coordinator, &layout, NULL, &cx, NULL));
+    OK(milieu_context_set_signed(cx, 0, 70000));
+    OK(milieu_context_free(cx));
+    other.pattern = "/elsewhere";
+    OK(milieu_context_new(coordinator, &layout, NULL, &cx, NULL));
+    milieu_text name;
+    OK(milieu_context_name(cx, 0, &name));
+    CHECK(milieu_text_is(name, "/elsewhere"));
+    OK(milieu_context_free(cx));
     /* Keys that break its rules. */
     milieu_coordinator *wrong;
     OK(milieu_coordinator_new(&wrong));
