@@ -4,6 +4,7 @@
  *   milieu_coordinator   one key set, the global layers, the files behind them
  *   milieu_context       one thread's layers, and an environment: a plain struct
  *   milieu_frame         layers entered in a context and not yet left
+ *   milieu_watch         keeps an eye on the files
  *
  * A program specifies its contextual values, `milieu spec generate --lang c`
  * makes a struct of them, and a context keeps one filled. Reading a value is
@@ -32,7 +33,7 @@
  *   One that is handed out belongs to the library, which says until when it is
  *   valid. It is not followed by a zero byte.
  * - `const` on a handle means that the call changes nothing that others see.
- * - A milieu_coordinator, a milieu_registration and a milieu_captured may be used
+ * - A milieu_coordinator, a milieu_registration, a milieu_captured and a milieu_watch may be used
  *   by several threads at once. A milieu_context may move from thread to thread,
  *   and is used by one at a time; a milieu_hold stays in its thread.
  * - No function may be called from a signal handler, nor in a child of fork().
@@ -280,6 +281,25 @@ MILIEU_CHECKED milieu_result milieu_coordinator_remove(const milieu_coordinator 
 MILIEU_CHECKED milieu_result milieu_coordinator_persist(const milieu_coordinator *coordinator,
     milieu_text branch, size_t *written);
 
+/** Who is right where another program has written a key that this one has assigned. */
+typedef enum milieu_strategy {
+    /** Nobody: MILIEU_FILES, and nothing is written. */
+    MILIEU_REFUSE = 0,
+    /** This program. */
+    MILIEU_OURS = 1,
+    /** The other one: its value is this program's then, too; the rest is written. */
+    MILIEU_THEIRS = 2
+} milieu_strategy;
+
+/** As milieu_coordinator_persist, with the decision on conflicts. */
+MILIEU_CHECKED milieu_result milieu_coordinator_persist_with(
+    const milieu_coordinator *coordinator, milieu_text branch, milieu_strategy strategy,
+    size_t *written);
+
+/** Whether milieu_coordinator_assign would succeed: the same results, and nothing changes. */
+MILIEU_CHECKED milieu_result milieu_coordinator_check(const milieu_coordinator *coordinator,
+    milieu_text name, milieu_text value);
+
 /* ---------------------------------------------------------------- holding the key set */
 
 /** The key set of a coordinator, held still. It belongs to the thread that made it. */
@@ -480,6 +500,14 @@ MILIEU_CHECKED milieu_result milieu_context_name(milieu_context *context, uint32
 MILIEU_CHECKED milieu_result milieu_context_origin(milieu_context *context, uint32_t value,
     milieu_text *origin);
 
+/** Whether a value is the default of its specification: nobody has given it another. */
+MILIEU_CHECKED milieu_result milieu_context_is_default(const milieu_context *context,
+    uint32_t value, bool *is_default);
+
+/** The role that the context was given; empty where it has none. Valid until the context is freed. */
+MILIEU_CHECKED milieu_result milieu_context_role(const milieu_context *context,
+    milieu_text *role);
+
 /** The value of a layer that is active here; empty where it is not. Valid until the next call with this context. */
 MILIEU_CHECKED milieu_result milieu_context_layer(milieu_context *context, milieu_text id,
     milieu_text *value);
@@ -598,6 +626,65 @@ milieu_result milieu_scope_answer(milieu_scope *scope, milieu_text value);
 MILIEU_CHECKED milieu_result milieu_context_activate_each(milieu_context *context,
     milieu_text id, const milieu_text *depends_on, size_t count, milieu_evaluate evaluate,
     void *user, milieu_destroy destroy);
+
+/* ---------------------------------------------------------------- watching the files */
+
+/** Watches the files of a coordinator. */
+typedef struct milieu_watch milieu_watch;
+
+/** What has come from the files; there may be more kinds. */
+typedef enum milieu_news_kind {
+    /** Keys have other values: `changes`. All of one commit come together. */
+    MILIEU_CHANGED = 1,
+    /** Values break the rules of this program's environments; what was in force stays in force. */
+    MILIEU_REFUSED = 2,
+    /** A file cannot be read or understood; the keys that it had stay in force. */
+    MILIEU_FILE_INVALID = 3,
+    /** A file that was invalid is so no longer; the message is its path. */
+    MILIEU_FILE_VALID = 4,
+    /** A file can no longer be watched as it should. */
+    MILIEU_FILE_UNWATCHED = 5
+} milieu_news_kind;
+
+/** A key with another value in force than before. */
+typedef struct milieu_change {
+    milieu_text name;
+    /** What was in force; its `bytes` are null where nothing was. */
+    milieu_text before;
+    /** What is; its `bytes` are null where nothing is. */
+    milieu_text after;
+    /** Who has said so: a file and line. */
+    milieu_text origin;
+    /** The specification calls the key a secret: show it to nobody. */
+    bool secret;
+} milieu_change;
+
+/** What a milieu_tell is told; all of it is valid during the call. */
+typedef struct milieu_news {
+    /** A milieu_news_kind. */
+    uint32_t kind;
+    const milieu_change *changes;
+    size_t count;
+    /** For people: why, where, and what to do about it; empty for MILIEU_CHANGED. */
+    milieu_text message;
+} milieu_news;
+
+/** Is told what has come, after it is published, in a thread of the library, while nothing is locked. */
+typedef void (*milieu_tell)(void *user, const milieu_news *news);
+
+/**
+ * Takes over from now on what others write into the files: other programs, `milieu key`, people
+ * with editors. Contexts see it at their next synchronization, and those that wait are woken. What
+ * this program has assigned and not yet persisted stays in force. `tell` may be null. A program
+ * with a loop of its own over descriptors lets `tell` write to one of them.
+ *
+ * MILIEU_FILES: a file cannot be read or watched.
+ */
+MILIEU_CHECKED milieu_result milieu_watch_new(const milieu_coordinator *coordinator,
+    milieu_tell tell, void *user, milieu_destroy destroy, milieu_watch **watch);
+
+/** Ends watching, and waits for `tell` if it runs in another thread. `tell` may free its own watch. */
+void milieu_watch_free(milieu_watch *watch);
 
 #ifdef __cplusplus
 }

@@ -479,6 +479,12 @@ public:
         detail::check(milieu_context_identity(context_, &identity));
         return identity;
     }
+    /** The role of this context. */
+    std::string role() const {
+        milieu_text role;
+        detail::check(milieu_context_role(context_, &role));
+        return std::string(detail::view(role));
+    }
     /** The context of the C interface. */
     milieu_context *c() const noexcept { return context_; }
 
@@ -603,6 +609,31 @@ private:
     std::unique_ptr<milieu_hold, detail::Freeing<milieu_hold, detail::free_hold>> hold_;
 };
 
+/** What has come from the files; valid while a callback runs. */
+class News {
+public:
+    explicit News(const milieu_news *news) noexcept : news_(news) {}
+    /** What it is. */
+    milieu_news_kind kind() const noexcept { return static_cast<milieu_news_kind>(news_->kind); }
+    /** For people; empty for MILIEU_CHANGED. */
+    std::string_view message() const noexcept { return detail::view(news_->message); }
+    /** The keys that have other values. */
+    const milieu_change *begin() const noexcept { return news_->changes; }
+    const milieu_change *end() const noexcept { return news_->changes + news_->count; }
+
+private:
+    const milieu_news *news_;
+};
+
+/** Keeps the files watched; when it goes, it waits for the callback if that runs in another thread. */
+class [[nodiscard]] Watch {
+public:
+    explicit Watch(milieu_watch *watch) noexcept : watch_(watch) {}
+
+private:
+    std::unique_ptr<milieu_watch, detail::Freeing<milieu_watch, milieu_watch_free>> watch_;
+};
+
 /** What the contexts of a program share: one key set, the global layers, the files behind them. */
 class Coordinator {
 public:
@@ -665,10 +696,38 @@ public:
             milieu_coordinator_persist(coordinator_.get(), detail::text(branch), &written));
         return written;
     }
+    /** The same, with the decision where another program has written the same key. */
+    std::size_t persist(std::string_view branch, milieu_strategy strategy) const {
+        std::size_t written;
+        detail::check(milieu_coordinator_persist_with(
+            coordinator_.get(), detail::text(branch), strategy, &written));
+        return written;
+    }
+    /** Whether assign() would succeed; an Error says why not. */
+    void check(std::string_view name, std::string_view value) const {
+        detail::check(milieu_coordinator_check(
+            coordinator_.get(), detail::text(name), detail::text(value)));
+    }
+    /** Takes over from now on what others write into the files. */
+    Watch watch() const { return watching(nullptr, nullptr, nullptr); }
+    /** The same, and tells: `void(const News &)`, in a thread of the library. It must not throw. */
+    template <class Tell>
+    Watch watch(Tell tell) const {
+        auto told = [](void *user, const milieu_news *news) noexcept {
+            (*static_cast<Tell *>(user))(News(news));
+        };
+        auto kept = std::make_unique<Tell>(std::move(tell));
+        return watching(told, kept.release(), detail::destroy<Tell>);
+    }
     /** The coordinator of the C interface. */
     milieu_coordinator *c() const noexcept { return coordinator_.get(); }
 
 private:
+    Watch watching(milieu_tell tell, void *user, milieu_destroy destroy) const {
+        milieu_watch *watch;
+        detail::check(milieu_watch_new(coordinator_.get(), tell, user, destroy, &watch));
+        return Watch(watch);
+    }
     template <class L, class Register, class Action>
     Registration on(Register registers, Action action) const {
         auto run = [](void *user, milieu_activation *raw) -> milieu_result {

@@ -180,5 +180,53 @@ pub struct milieu_key {
     pub origin: milieu_text,
 }
 
+/// A key with another value in force than before.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_change {
+    /// Its name.
+    pub name: milieu_text,
+    /// What was in force; its bytes are null where nothing was.
+    pub before: milieu_text,
+    /// What is; its bytes are null where nothing is.
+    pub after: milieu_text,
+    /// Who said so, or empty.
+    pub origin: milieu_text,
+    /// Whether it is a secret.
+    pub secret: bool,
+}
+
+/// What has come from the files.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_news {
+    /// What it is.
+    pub kind: u32,
+    /// What has changed.
+    pub changes: *const milieu_change,
+    /// How many.
+    pub count: usize,
+    /// For people.
+    pub message: milieu_text,
+}
+
+/// Keys have other values.
+pub const MILIEU_CHANGED: u32 = 1;
+/// Values break rules.
+pub const MILIEU_REFUSED: u32 = 2;
+/// A file cannot be understood.
+pub const MILIEU_FILE_INVALID: u32 = 3;
+/// A file can be understood again.
+pub const MILIEU_FILE_VALID: u32 = 4;
+/// A file cannot be watched.
+pub const MILIEU_FILE_UNWATCHED: u32 = 5;
+
+/// A conflict is refused.
+pub const MILIEU_REFUSE: u32 = 0;
+/// What this program has assigned counts.
+pub const MILIEU_OURS: u32 = 1;
+/// What the other program has written counts.
+pub const MILIEU_THEIRS: u32 = 2;
+
 /// Lets go of what was handed over with a callback.
 pub type milieu_destroy = Option<unsafe extern "C" fn(user: *mut c_void)>;

@@ -529,6 +529,43 @@ pub unsafe extern "C" fn milieu_context_origin(
     })
 }
 
+/// Whether a value is the default of its specification.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_is_default(
+    context: *const milieu_context,
+    value: u32,
+    is_default: *mut bool,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (context, is_default) = unsafe { (using(context)?, out(is_default, "is_default")?) };
+        *is_default = context.erased.is_default(context.value(value)?);
+        Ok(())
+    })
+}
+
+/// The role of a context.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_role(
+    context: *const milieu_context,
+    role: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (context, role) = unsafe { (using(context)?, out(role, "role")?) };
+        *role = milieu_text::of(context.erased.role());
+        Ok(())
+    })
+}
+
 /// The value of an active layer.
 ///
 /// # Safety

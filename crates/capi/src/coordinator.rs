@@ -134,3 +134,28 @@ pub unsafe extern "C" fn milieu_coordinator_remove(
         Ok(removed.map_err(Error::from)?)
     })
 }
+
+/// Whether a key could be assigned.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_coordinator_check(
+    coordinator: *const milieu_coordinator,
+    name: milieu_text,
+    value: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), name, value) = unsafe {
+            (
+                handle::shared(coordinator)?,
+                name.read("name")?,
+                value.read("value")?,
+            )
+        };
+        let checked = milieu.coordinator().check(name, Some(value));
+        Ok(checked.map_err(Error::from)?)
+    })
+}

@@ -2,16 +2,22 @@
 
 #[cfg(feature = "options")]
 use std::{ffi::OsString, os::unix::ffi::OsStringExt};
-use std::{path::PathBuf, sync::Arc};
+use std::{ffi::c_int, path::PathBuf, sync::Arc};
 
 #[cfg(feature = "options")]
 use milieu::keys::options::Program;
-use milieu::{Milieu, Start, store::Locations};
+use milieu::{
+    Milieu, Start,
+    store::{Locations, Strategy},
+};
 
 #[cfg(not(feature = "options"))]
 use crate::abi::MILIEU_UNFIT;
 use crate::{
-    abi::{MILIEU_SAY, milieu_options, milieu_result, milieu_text},
+    abi::{
+        MILIEU_NO_SUCH, MILIEU_OURS, MILIEU_REFUSE, MILIEU_SAY, MILIEU_THEIRS, milieu_options,
+        milieu_result, milieu_text,
+    },
     call::{Failure, call, out},
     coordinator::{Coordinator, milieu_coordinator},
     handle,
@@ -165,11 +171,54 @@ pub unsafe extern "C" fn milieu_coordinator_persist(
                 written.as_mut(),
             )
         };
-        let branch = if branch.is_empty() { "/" } else { branch };
-        let persisted = milieu.persist_below(&[branch])?;
-        if let Some(written) = written {
-            *written = persisted.names.len();
-        }
-        Ok(())
+        persist(milieu, branch, Strategy::Refuse, written)
+    })
+}
+
+fn persist(
+    milieu: &Milieu,
+    branch: &str,
+    strategy: Strategy,
+    written: Option<&mut usize>,
+) -> Result<(), Failure> {
+    let branch = if branch.is_empty() { "/" } else { branch };
+    let persisted = milieu.persist_with(&[branch], strategy)?;
+    if let Some(written) = written {
+        *written = persisted.names.len();
+    }
+    Ok(())
+}
+
+/// Writes what the program has assigned, and says who is right in a conflict.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_coordinator_persist_with(
+    coordinator: *const milieu_coordinator,
+    branch: milieu_text,
+    strategy: c_int,
+    written: *mut usize,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), branch, written) = unsafe {
+            (
+                handle::shared(coordinator)?,
+                branch.read("branch")?,
+                written.as_mut(),
+            )
+        };
+        let strategy = match u32::try_from(strategy) {
+            Ok(MILIEU_REFUSE) => Strategy::Refuse,
+            Ok(MILIEU_OURS) => Strategy::Ours,
+            Ok(MILIEU_THEIRS) => Strategy::Theirs,
+            _ => {
+                let message = format!("there is no strategy {strategy}; see milieu_strategy");
+                return Err(Failure::new(MILIEU_NO_SUCH, message));
+            }
+        };
+        persist(milieu, branch, strategy, written)
     })
 }

@@ -32,6 +32,8 @@ mod scope;
 #[cfg(feature = "stream")]
 mod streams;
 mod text;
+#[cfg(feature = "store")]
+mod watch;
 
 pub use abi::*;
 pub use actions::*;
@@ -40,8 +42,12 @@ pub use call::{milieu_fail, milieu_message, milieu_result_name, milieu_version};
 pub use context::*;
 pub use coordinator::*;
 #[cfg(feature = "store")]
-pub use files::{milieu_coordinator_open, milieu_coordinator_persist};
+pub use files::{
+    milieu_coordinator_open, milieu_coordinator_persist, milieu_coordinator_persist_with,
+};
 pub use hold::*;
 pub use scope::*;
 #[cfg(feature = "stream")]
 pub use streams::*;
+#[cfg(feature = "store")]
+pub use watch::*;

@@ -42,6 +42,8 @@ fn sizes() -> String {
         }
         milieu_context_options { abi, policy, role }
         milieu_key { name, value, origin }
+        milieu_change { name, before, after, origin, secret }
+        milieu_news { kind, changes, count, message }
     }
     #[cfg(feature = "stream")]
     layout! {

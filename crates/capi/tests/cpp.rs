@@ -42,7 +42,9 @@ fn every_listing_of_the_paper_runs() {
 fn contexts_work_from_cpp() {
     let folder = scratch("cpp-context");
     generate_into(&folder, "tests/programs/station.ini", "cpp");
-    passes(Language::Cpp, "context.cpp", &folder, Vec::new);
+    passes(Language::Cpp, "context.cpp", &folder, || {
+        vec![settings(&folder).into()]
+    });
 }
 
 /// Every optimizing compiler makes of a contextual read what it makes of a plain one.

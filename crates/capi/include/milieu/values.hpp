@@ -40,6 +40,13 @@ public:
         return std::string(detail::view(origin));
     }
 
+    /** Whether nobody has given the value another content than its default. */
+    bool isDefault() const {
+        bool is_default;
+        detail::check(milieu_context_is_default(context().c(), Self::index, &is_default));
+        return is_default;
+    }
+
 protected:
     AnyValue &operator=(const AnyValue &) = delete;
     T value_;

@@ -4,6 +4,7 @@
 #include "station.hpp"
 
 #include <array>
+#include <future>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -240,7 +241,48 @@ static void errors() {
     tc.activate<Tamper>();
 }
 
-int main() {
+// What another program writes is told in a thread of the library, and waits for a synchronization.
+static void files(const char *folder) {
+    auto options = Coordinator::options();
+    options.user_folder = options.system_folder = milieu::detail::text(folder);
+    Coordinator c("station", options);
+    Context tc(c, "/main");
+    ASSERT(tc.role() == "/main" && tc->value.isDefault());
+    std::promise<std::string> told;
+    {
+        auto watch = c.watch([&, once = false](const milieu::News &news) mutable {
+            for (const milieu_change &change : news) {
+                if (!std::exchange(once, true)) told.set_value(std::string(
+                    milieu::detail::view(change.name)));
+            }
+        });
+        Coordinator other("station", options);
+        other.assign("/value", "5");
+        ASSERT(other.persist() == 1);
+        auto future = told.get_future();
+        ASSERT(future.wait_for(std::chrono::minutes(2)) == std::future_status::ready);
+        ASSERT(future.get() == "/value" && tc->value == 0);
+        tc.sync();
+        ASSERT(tc->value == 5 && !tc->value.isDefault());
+        ASSERT(tc->value.getOrigin().find(folder) != std::string::npos);
+    }
+    {
+        auto quiet = c.watch();
+    }
+    // Nobody watches, so what another program writes is not known here.
+    Coordinator other("station", options);
+    other.assign("/value", "6");
+    other.persist();
+    tc->value = 7;
+    message_of(MILIEU_FILES, [&] { c.persist(); });
+    ASSERT(c.persist("/", MILIEU_OURS) == 1);
+    message_of(MILIEU_INVALID, [&] { c.check("/value", "many"); });
+    c.check("/value", "8");
+}
+
+int main(int argc, char **argv) {
+    ASSERT(argc == 2);
+    files(argv[1]);
     exceptions_unwind();
     chains();
     values();

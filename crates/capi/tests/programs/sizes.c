@@ -50,6 +50,17 @@ int main(void) {
     PLACE(milieu_key, name);
     PLACE(milieu_key, value);
     PLACE(milieu_key, origin);
+    SIZE(milieu_change);
+    PLACE(milieu_change, name);
+    PLACE(milieu_change, before);
+    PLACE(milieu_change, after);
+    PLACE(milieu_change, origin);
+    PLACE(milieu_change, secret);
+    SIZE(milieu_news);
+    PLACE(milieu_news, kind);
+    PLACE(milieu_news, changes);
+    PLACE(milieu_news, count);
+    PLACE(milieu_news, message);
 #ifdef STREAMS
     SIZE(milieu_streams_options);
     PLACE(milieu_streams_options, abi);
