@@ -12,7 +12,8 @@ use std::{
 
 use milieu_capi::*;
 use support::{
-    Language, Program, compilers, generate_into, has, library, package, run, scratch, skipped,
+    Language, Program, compilers, generate_into, has, library, package, passes, run, scratch,
+    skipped,
 };
 
 /// As `sizes.c` prints them.
@@ -152,6 +153,22 @@ fn the_header_declares_what_the_library_has() {
         .filter(|name| name.starts_with("milieu_") && !name.contains("::"))
         .collect();
     assert_eq!(ours, declared());
+}
+
+/// Each row of `every.c` is a function, and each function a row.
+#[test]
+fn every_function_is_misused_in_every_way() {
+    let folder = scratch("abi-every");
+    generate_into(&folder, "tests/programs/station.ini", "c");
+    passes(Language::C, "every.c", &folder, Vec::new);
+    for compiler in compilers(Language::C) {
+        let compiled = program(compiler, "every.c", &folder, &[]).compiled();
+        let listed = run(&compiled, &["list".into()]);
+        let listed: Vec<String> = listed.lines().map(str::to_owned).collect();
+        let names: BTreeSet<String> = listed.iter().cloned().collect();
+        assert_eq!(names.len(), listed.len(), "a function has one row");
+        assert_eq!(names, declared());
+    }
 }
 
 /// Links the shared library as it is installed.

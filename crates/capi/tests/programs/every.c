@@ -1,0 +1,347 @@
+/* Every function of milieu.h with every kind of misuse that it can be told of. Without an argument
+ * all rows are run; `list` prints their names, which have to be those of the header. */
+
+#include "check.h"
+#include "station.h"
+
+#include <pthread.h>
+
+/* What functions are handed; one of it is wrong at a time. */
+struct arguments {
+    milieu_coordinator *coordinator;
+    milieu_context *cx;
+    milieu_hold *hold;
+    milieu_captured *captured;
+    milieu_registration *registration;
+    milieu_watch *watch;
+    milieu_activation *activation;
+    milieu_scope *scope;
+    milieu_text text;
+    milieu_frame frame;
+    uint32_t value;
+    /* Where results go: null, or the address of some memory. */
+    void *out;
+    milieu_action action;
+    milieu_evaluate evaluate;
+};
+
+/* What may be wrong of a row, beside its handle. */
+enum {
+    TEXT = 1,     /* not UTF-8, or null and not empty */
+    OUT = 2,      /* null, where a result goes */
+    VALUE = 4,    /* no value has this number */
+    FRAME = 8,    /* left, or another context's */
+    CALLBACK = 16, /* null, where one is needed; `destroy` is called in any case */
+    GIVEN = 32,   /* null may be given back */
+    SILENT = 64,  /* it returns no result */
+    LENT = 128    /* the handle is one while a callback runs, and is never freed */
+};
+
+static int destroyed;
+
+static void destroy(void *user) {
+    (void)user;
+    destroyed++;
+}
+
+static milieu_result acts(void *user, milieu_activation *activation) {
+    (void)user;
+    (void)activation;
+    return MILIEU_OK;
+}
+
+static milieu_result evaluates(void *user, milieu_scope *scope) {
+    (void)user;
+    (void)scope;
+    return MILIEU_OK;
+}
+
+static milieu_layer layer(struct arguments *a) {
+    milieu_layer made = milieu_layer_of("security", "");
+    made.value = a->text;
+    return made;
+}
+
+struct row {
+    const char *name;
+    milieu_result (*call)(struct arguments *a);
+    /* Where its handle is among the arguments; NONE if it has none. */
+    size_t handle;
+    unsigned kinds;
+};
+
+#define NONE ((size_t)-1)
+#define OF(member) offsetof(struct arguments, member)
+/* A function of its own for each call. */
+#define CALL(function, ...)                                                                   \
+    static milieu_result call_##function(struct arguments *a) {                               \
+        (void)a;                                                                              \
+        return function(__VA_ARGS__);                                                         \
+    }
+#define QUIET(function, ...)                                                                  \
+    static milieu_result call_##function(struct arguments *a) {                               \
+        (void)a;                                                                              \
+        (void)function(__VA_ARGS__);                                                          \
+        return MILIEU_OK;                                                                     \
+    }
+
+#define FUNCTIONS(R, S)                                                                       \
+    S(milieu_result_name, NONE, 0, MILIEU_BUSY)                                               \
+    S(milieu_message, NONE, 0, )                                                              \
+    S(milieu_version, NONE, 0, )                                                              \
+    R(milieu_coordinator_new, NONE, OUT, a->out)                                              \
+    R(milieu_coordinator_open, NONE, TEXT, a->text, NULL, a->out)                             \
+    S(milieu_coordinator_free, OF(coordinator), GIVEN, a->coordinator)                        \
+    R(milieu_coordinator_assign, OF(coordinator), TEXT, a->coordinator,                       \
+        milieu_text_of("/x"), a->text)                                                        \
+    R(milieu_coordinator_remove, OF(coordinator), TEXT, a->coordinator, a->text)              \
+    R(milieu_coordinator_persist, OF(coordinator), TEXT, a->coordinator, a->text, NULL)       \
+    R(milieu_coordinator_persist_with, OF(coordinator), TEXT, a->coordinator, a->text,        \
+        MILIEU_OURS, NULL)                                                                    \
+    R(milieu_coordinator_check, OF(coordinator), TEXT, a->coordinator, a->text, a->text)      \
+    R(milieu_hold_new, OF(coordinator), OUT, a->coordinator, a->out)                          \
+    R(milieu_hold_free, OF(hold), GIVEN, a->hold)                                             \
+    R(milieu_hold_keys, OF(hold), OUT, a->hold, a->out, a->out)                               \
+    R(milieu_context_new, OF(coordinator), OUT, a->coordinator, station_layout(), NULL,       \
+        a->out, NULL)                                                                         \
+    R(milieu_context_fork, OF(cx), TEXT | OUT, a->cx, a->text, a->out, NULL)                  \
+    R(milieu_context_free, OF(cx), GIVEN, a->cx)                                              \
+    R(milieu_context_enter, OF(cx), TEXT | OUT, a->cx, layer(a), a->out)                      \
+    R(milieu_context_enter_all, OF(cx), TEXT | OUT, a->cx, &(milieu_layer){a->text, a->text, false}, \
+        1, a->out)                                                                            \
+    R(milieu_context_enter_value, OF(cx), VALUE | OUT, a->cx, a->value, a->out)               \
+    R(milieu_context_leave, OF(cx), FRAME, a->cx, a->frame)                                   \
+    R(milieu_context_activate, OF(cx), TEXT, a->cx, layer(a))                                 \
+    R(milieu_context_activate_value, OF(cx), VALUE, a->cx, a->value)                          \
+    R(milieu_context_deactivate, OF(cx), TEXT, a->cx, a->text)                                \
+    R(milieu_context_sync, OF(cx), 0, a->cx)                                                  \
+    R(milieu_context_has_news, OF(cx), OUT, a->cx, a->out)                                    \
+    R(milieu_context_wait, OF(cx), 0, a->cx, 0, NULL)                                         \
+    R(milieu_context_set_text, OF(cx), TEXT | VALUE, a->cx, a->value, a->text)                \
+    R(milieu_context_set_bool, OF(cx), VALUE, a->cx, a->value, true)                          \
+    R(milieu_context_set_signed, OF(cx), VALUE, a->cx, a->value, -1)                          \
+    R(milieu_context_set_unsigned, OF(cx), VALUE, a->cx, a->value, 1)                         \
+    R(milieu_context_set_float, OF(cx), VALUE, a->cx, a->value, 1)                            \
+    R(milieu_context_set_double, OF(cx), VALUE, a->cx, a->value, 1)                           \
+    R(milieu_context_set_variant, OF(cx), VALUE, a->cx, a->value, 1)                          \
+    R(milieu_context_set_elements, OF(cx), TEXT | VALUE, a->cx, a->value, &a->text, 1)        \
+    R(milieu_context_unset, OF(cx), VALUE, a->cx, a->value)                                   \
+    R(milieu_context_forget, OF(cx), TEXT, a->cx, layer(a))                                   \
+    R(milieu_context_name, OF(cx), VALUE | OUT, a->cx, a->value, a->out)                      \
+    R(milieu_context_origin, OF(cx), VALUE | OUT, a->cx, a->value, a->out)                    \
+    R(milieu_context_is_default, OF(cx), VALUE | OUT, a->cx, a->value, a->out)                \
+    R(milieu_context_role, OF(cx), OUT, a->cx, a->out)                                        \
+    R(milieu_context_layer, OF(cx), TEXT | OUT, a->cx, a->text, a->out)                       \
+    R(milieu_context_layers, OF(cx), OUT, a->cx, a->out, a->out)                              \
+    R(milieu_context_identity, OF(cx), OUT, a->cx, a->out)                                    \
+    R(milieu_captured_new, OF(cx), OUT, a->cx, a->out)                                        \
+    S(milieu_captured_free, OF(captured), GIVEN, a->captured)                                 \
+    R(milieu_context_enter_captured, OF(captured), OUT, a->cx, a->captured, a->out)           \
+    R(milieu_coordinator_on_activation, OF(coordinator), TEXT | OUT | CALLBACK,               \
+        a->coordinator, a->text, a->action, NULL, destroy, a->out)                            \
+    R(milieu_coordinator_on_deactivation, OF(coordinator), TEXT | OUT | CALLBACK,             \
+        a->coordinator, a->text, a->action, NULL, destroy, a->out)                            \
+    S(milieu_registration_free, OF(registration), GIVEN, a->registration)                     \
+    R(milieu_activation_layer, OF(activation), LENT | OUT, a->activation, a->out)             \
+    R(milieu_activation_value, OF(activation), LENT | OUT, a->activation, a->out)             \
+    R(milieu_activation_activate, OF(activation), LENT | TEXT, a->activation, layer(a))       \
+    R(milieu_activation_deactivate, OF(activation), LENT | TEXT, a->activation, a->text)      \
+    S(milieu_scope_identity, OF(scope), LENT, a->scope)                                       \
+    S(milieu_scope_role, OF(scope), LENT, a->scope)                                           \
+    S(milieu_scope_get, OF(scope), LENT, a->scope, a->text)                                   \
+    R(milieu_scope_answer, OF(scope), LENT | TEXT, a->scope, a->text)                         \
+    R(milieu_context_activate_each, OF(cx), TEXT | CALLBACK, a->cx, a->text, NULL, 0,         \
+        a->evaluate, NULL, destroy)                                                           \
+    R(milieu_watch_new, OF(coordinator), OUT | CALLBACK, a->coordinator, NULL, NULL, destroy, \
+        a->out)                                                                               \
+    S(milieu_watch_free, OF(watch), GIVEN, a->watch)
+
+#define DEFINE_R(function, handle, kinds, ...) CALL(function, __VA_ARGS__)
+#define DEFINE_S(function, handle, kinds, ...) QUIET(function, __VA_ARGS__)
+FUNCTIONS(DEFINE_R, DEFINE_S)
+#define ROW_R(function, handle, kinds, ...) {#function, call_##function, handle, kinds},
+#define ROW_S(function, handle, kinds, ...) {#function, call_##function, handle, (kinds) | SILENT},
+static const struct row rows[] = {FUNCTIONS(ROW_R, ROW_S)};
+static const size_t count = sizeof rows / sizeof *rows;
+
+static int made;
+
+/* Runs a row, which has to end so. Whoever was handed a callback lets go of it once. */
+static void expect(const struct row *row, struct arguments *a, milieu_result expected, const char *what) {
+    destroyed = 0;
+    milieu_result result = row->call(a);
+    if (row->kinds & SILENT) expected = MILIEU_OK;
+    if (result != expected || (result != MILIEU_OK && milieu_message()[0] == 0)
+        || destroyed != ((row->kinds & CALLBACK) != 0)) {
+        fprintf(stderr, "%s, %s: %s and not %s, destroyed %d times: %s\n", row->name, what,
+            milieu_result_name(result), milieu_result_name(expected), destroyed, milieu_message());
+        exit(1);
+    }
+    made++;
+}
+
+/* All that is wrong without a look at the handle. */
+static void misuse(const struct row *row, const struct arguments *good) {
+    struct arguments a = *good;
+    if (row->kinds & TEXT) {
+        a.text = milieu_text_of("\xc3(");
+        expect(row, &a, MILIEU_NOT_UTF8, "not UTF-8");
+        a.text.bytes = NULL;
+        a.text.length = 3;
+        expect(row, &a, MILIEU_NULL, "a text that is null");
+        a = *good;
+    }
+    if (row->kinds & OUT) {
+        a.out = NULL;
+        expect(row, &a, MILIEU_NULL, "no place for the result");
+        a = *good;
+    }
+    if (row->kinds & VALUE) {
+        for (a.value = STATION_AT_STATION_SERIAL + 100; a.value < UINT32_MAX / 2; a.value *= 7)
+            expect(row, &a, MILIEU_NO_SUCH, "no such value");
+        a = *good;
+    }
+    if (row->kinds & FRAME) {
+        expect(row, &a, MILIEU_WRONG_FRAME, "a frame that was left");
+        a.frame = 0;
+        expect(row, &a, MILIEU_WRONG_FRAME, "no frame");
+        a = *good;
+    }
+    if ((row->kinds & CALLBACK) && row->handle != OF(coordinator)) {
+        a.evaluate = NULL;
+        expect(row, &a, MILIEU_NULL, "no callback");
+    } else if ((row->kinds & (CALLBACK | TEXT)) == (CALLBACK | TEXT)) {
+        a.action = NULL;
+        expect(row, &a, MILIEU_NULL, "no callback");
+    }
+}
+
+/* All that is wrong with a handle; `freed` has one of each kind that was freed. */
+static void mishandle(const struct row *row, const struct arguments *good, const struct arguments *freed) {
+    static uint64_t words[64];
+    struct arguments a = *good;
+    void **handle = (void **)((char *)&a + row->handle);
+    *handle = NULL;
+    expect(row, &a, row->kinds & GIVEN ? MILIEU_OK : MILIEU_NULL, "null");
+    *handle = words;
+    expect(row, &a, MILIEU_WRONG_HANDLE, "no handle");
+    *handle = (char *)words + 1;
+    expect(row, &a, MILIEU_WRONG_HANDLE, "no address of a handle");
+    *handle = row->handle == OF(cx) ? (void *)good->coordinator : (void *)good->cx;
+    expect(row, &a, MILIEU_WRONG_HANDLE, "a handle of another type");
+    if (row->kinds & LENT) return;
+    *handle = *(void *const *)((const char *)freed + row->handle);
+    expect(row, &a, MILIEU_FREED, "freed");
+}
+
+static struct arguments good;
+
+/* While a context is in use, nothing else is done with it. */
+static milieu_result reenter(void *user, milieu_activation *activation) {
+    bool *was = user;
+    struct arguments a = good;
+    a.activation = activation;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].handle == OF(cx)) expect(&rows[i], &a, MILIEU_BUSY, "in use");
+        else if (rows[i].handle == OF(activation)) misuse(&rows[i], &a);
+    *was = true;
+    return MILIEU_OK;
+}
+
+static milieu_result ask(void *user, milieu_scope *scope) {
+    bool *was = user;
+    struct arguments a = good;
+    a.scope = scope;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].handle == OF(cx)) expect(&rows[i], &a, MILIEU_BUSY, "in use");
+        else if (rows[i].handle == OF(scope)) misuse(&rows[i], &a);
+    *was = true;
+    return MILIEU_OK;
+}
+
+static void *of_another_thread(void *unused) {
+    (void)unused;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].handle == OF(hold)) expect(&rows[i], &good, MILIEU_WRONG_THREAD, "another thread");
+    return NULL;
+}
+
+static void make(struct arguments *a) {
+    milieu_frame left;
+    OK(milieu_coordinator_new(&a->coordinator));
+    OK(station_new(a->coordinator, NULL, &a->cx, NULL));
+    OK(milieu_hold_new(a->coordinator, &a->hold));
+    OK(milieu_captured_new(a->cx, &a->captured));
+    OK(milieu_coordinator_on_activation(
+        a->coordinator, milieu_text_of("x"), acts, NULL, NULL, &a->registration));
+    OK(milieu_watch_new(a->coordinator, NULL, NULL, NULL, &a->watch));
+    OK(milieu_context_enter(a->cx, milieu_layer_of("x", "y"), &left));
+    OK(milieu_context_leave(a->cx, left));
+    a->frame = left;
+}
+
+static void unmake(struct arguments *a) {
+    milieu_watch_free(a->watch);
+    milieu_registration_free(a->registration);
+    milieu_captured_free(a->captured);
+    OK(milieu_hold_free(a->hold));
+    OK(milieu_context_free(a->cx));
+    milieu_coordinator_free(a->coordinator);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "list") == 0) {
+        for (size_t i = 0; i < count; i++) puts(rows[i].name);
+        return 0;
+    }
+    static char memory[4096];
+    struct arguments freed = {0};
+    milieu_registration *on;
+    const struct station *env;
+    struct station before;
+    pthread_t thread;
+    bool was = false;
+    make(&freed);
+    unmake(&freed);
+    make(&good);
+    good.out = memory;
+    good.text = milieu_text_of("a");
+    good.action = acts;
+    good.evaluate = evaluates;
+    milieu_context *watched;
+    OK(station_new(good.coordinator, NULL, &watched, &env));
+    memcpy(&before, env, sizeof before);
+    for (size_t i = 0; i < count; i++) {
+        bool lent = rows[i].kinds & LENT;
+        if (!lent) misuse(&rows[i], &good);
+        if (rows[i].handle != NONE) mishandle(&rows[i], &good, &freed);
+    }
+    CHECK(pthread_create(&thread, NULL, of_another_thread, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+
+    OK(milieu_coordinator_on_activation(
+        good.coordinator, milieu_text_of("tamper"), reenter, &was, NULL, &on));
+    OK(milieu_context_activate(good.cx, milieu_layer_of("tamper", "1")));
+    CHECK(was);
+    milieu_registration_free(on);
+    was = false;
+    OK(milieu_context_activate_each(
+        good.cx, milieu_text_of("security"), NULL, 0, ask, &was, NULL));
+    CHECK(was);
+    OK(milieu_context_deactivate(good.cx, milieu_text_of("security")));
+    OK(milieu_context_deactivate(good.cx, milieu_text_of("tamper")));
+
+    /* Nothing of it has changed anything. */
+    OK(milieu_hold_free(good.hold));
+    OK(milieu_hold_new(good.coordinator, &good.hold));
+    const milieu_key *keys;
+    size_t held;
+    OK(milieu_hold_keys(good.hold, &keys, &held));
+    CHECK(held == 0);
+    OK(milieu_context_sync(watched));
+    CHECK(memcmp(&before, env, sizeof before) == 0);
+    OK(milieu_context_free(watched));
+    unmake(&good);
+    printf("%d\n", made);
+    return 0;
+}
