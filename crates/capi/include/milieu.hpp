@@ -225,6 +225,16 @@ struct NoContext : Threads {
     static constexpr bool shared = false;
 };
 
+namespace detail {
+
+template <class P, class = void>
+struct is_policy : std::false_type {};
+template <class P>
+struct is_policy<P, std::void_t<decltype(P::layers), decltype(P::shared), decltype(P::assigns)>>
+    : std::true_type {};
+
+} // namespace detail
+
 /** As `P`, but assignments do not compile. Own policies are such structs. */
 template <class P = Threads>
 struct ReadOnly : P {
@@ -322,7 +332,11 @@ public:
     /** Runs `body` with them entered. */
     template <class Body>
     decltype(auto) operator()(Body &&body) && {
-        return std::move(*this).enter().around(std::forward<Body>(body));
+        if constexpr (Policy::layers) {
+            return std::move(*this).enter().around(std::forward<Body>(body));
+        } else {
+            return std::forward<Body>(body)();
+        }
     }
 
 private:
@@ -365,7 +379,11 @@ public:
     /** Runs `body` with it entered. */
     template <class Body>
     decltype(auto) operator()(Body &&body) && {
-        return std::move(*this).enter().around(std::forward<Body>(body));
+        if constexpr (Policy::layers) {
+            return std::move(*this).enter().around(std::forward<Body>(body));
+        } else {
+            return std::forward<Body>(body)();
+        }
     }
 
 private:
@@ -758,6 +776,9 @@ private:
 /** The layers of one thread, and its environment, to which it leads: `tc->sw.language`. */
 template <class Environment, class Policy = Threads>
 class ThreadContext : public BasicContext<Policy> {
+    static_assert(detail::is_policy<Policy>::value,
+        "a policy has the constants `layers`, `shared` and `assigns`, as milieu::Threads has them");
+
 public:
     /** What `->` leads to: something that cannot be assigned to where the policy says so. */
     using Reached = std::conditional_t<Policy::assigns, Environment, const Environment>;

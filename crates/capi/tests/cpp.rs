@@ -53,23 +53,7 @@ fn reading_costs_what_reading_a_variable_costs() {
     let folder = scratch("cpp-reads");
     generate_into(&folder, "tests/programs/station.ini", "cpp");
     for compiler in compilers(Language::Cpp) {
-        let program = Program {
-            language: Language::Cpp,
-            compiler,
-            source: package().join("tests/programs/reads.cpp"),
-            folder: &folder,
-            flags: &[
-                "-O2",
-                "-g0",
-                "-S",
-                "-fno-asynchronous-unwind-tables",
-                "-fno-verbose-asm",
-            ],
-        };
-        let (assembly, output) = program.compile_only();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let text = std::fs::read_to_string(assembly).expect("the assembly can be read");
+        let text = assembly(compiler, "reads.cpp", &folder);
         for what in ["boolean", "number", "factor", "text", "sum"] {
             let contextual = instructions(&text, &format!("contextual_{what}"));
             let plain = instructions(&text, &format!("plain_{what}"));
@@ -79,13 +63,100 @@ fn reading_costs_what_reading_a_variable_costs() {
     }
 }
 
+/// What a compiler makes of a program of these tests.
+fn assembly(compiler: &str, source: &str, folder: &std::path::Path) -> String {
+    let program = Program {
+        language: Language::Cpp,
+        compiler,
+        source: package().join("tests/programs").join(source),
+        folder,
+        flags: &["-O2", "-g0", "-S", "-fno-asynchronous-unwind-tables"],
+    };
+    let (assembly, output) = program.compile_only();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::read_to_string(assembly).expect("the assembly can be read")
+}
+
+/// Policies and all their combinations: reads are those of any other, and what a
+/// policy leaves out leaves no instruction.
+#[test]
+fn policies_cost_nothing() {
+    let folder = scratch("cpp-policies");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    let layers = [
+        "threads",
+        "single",
+        "own",
+        "read_threads",
+        "read_single",
+        "read_own",
+        "read_read",
+    ];
+    let without_layers = ["none", "frozen", "read_none"];
+    let shared = ["threads", "read_threads", "read_read"];
+    for compiler in compilers(Language::Cpp) {
+        let text = assembly(compiler, "policies.cpp", &folder);
+        let of = |what: &str, policy: &str| {
+            let found = instructions(&text, &format!("{what}_{policy}"));
+            assert!(!found.is_empty(), "{compiler}: {what}_{policy}");
+            found
+        };
+        let block = instructions(&text, "block_only");
+        let nothing = instructions(&text, "nothing");
+        for policy in layers.into_iter().chain(without_layers) {
+            for what in ["read", "text"] {
+                assert_eq!(
+                    of(what, policy),
+                    of(what, "threads"),
+                    "{compiler}: {what}_{policy}"
+                );
+            }
+            if shared.contains(&policy) {
+                assert_eq!(
+                    of("sync", policy),
+                    of("sync", "threads"),
+                    "{compiler}: {policy}"
+                );
+                assert_ne!(of("sync", policy), nothing, "{compiler}: {policy}");
+            } else {
+                assert_eq!(of("sync", policy), nothing, "{compiler}: {policy}");
+            }
+        }
+        for policy in without_layers {
+            for what in ["with", "chain", "follow"] {
+                assert_eq!(of(what, policy), block, "{compiler}: {what}_{policy}");
+            }
+            assert_eq!(of("switch", policy), nothing, "{compiler}: {policy}");
+        }
+        for policy in layers {
+            for what in ["with", "chain", "follow"] {
+                assert_ne!(of(what, policy), block, "{compiler}: {what}_{policy}");
+            }
+        }
+        // Not to assign is not to have a function, and costs those that are there nothing.
+        for (policy, read_only) in [("single", "read_single"), ("own", "read_own")] {
+            for what in ["with", "switch"] {
+                let count = |policy| of(what, policy).len();
+                assert_eq!(count(policy), count(read_only), "{compiler}: {what}");
+            }
+        }
+    }
+}
+
 /// The instructions of a function; labels are numbered from where it begins.
 fn instructions(assembly: &str, function: &str) -> Vec<String> {
-    let lines = assembly.lines().map(str::trim_end);
+    // Compilers comment on what they do, each in its way.
+    let lines = assembly
+        .lines()
+        .map(|line| line.split(" #").next().unwrap_or(line));
+    let lines = lines.map(|line| line.split("\t#").next().unwrap_or(line).trim_end());
     let body = lines
         .skip_while(|line| *line != format!("{function}:"))
         .skip(1)
-        .take_while(|line| !line.trim_start().starts_with(".size"));
+        .take_while(|line| {
+            !line.trim_start().starts_with(".size") && !line.starts_with(".Lfunc_end")
+        });
     let mut labels: Vec<String> = Vec::new();
     let mut numbered = |word: &str| {
         if !word.starts_with(".L") {
@@ -99,7 +170,7 @@ fn instructions(assembly: &str, function: &str) -> Vec<String> {
         });
         format!("label {place}")
     };
-    body.filter(|line| !line.starts_with(".LF"))
+    body.filter(|line| !line.starts_with(".LF") && !line.starts_with('#'))
         .map(|line| {
             let words: Vec<_> = line.split_whitespace().map(&mut numbered).collect();
             words.join(" ")

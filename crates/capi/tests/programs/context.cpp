@@ -225,6 +225,33 @@ static void forks_and_threads() {
     ASSERT(tc->station.ports.context().c() == tc.c());
 }
 
+// A policy of the program's own.
+struct Alone {
+    static constexpr bool layers = true;
+    static constexpr bool shared = false;
+    static constexpr bool assigns = true;
+};
+
+static void policies() {
+    Coordinator c;
+    milieu::ThreadContext<station::Environment, Alone> alone(c);
+    Context other(c);
+    other->value = 3;
+    other.activate<Session>("anna");
+    alone.sync();
+    ASSERT(!alone.has_news() && alone->value == 0 && alone.layers().empty());
+    alone->station.language = "de";
+    alone.with<Session>("ben")([&] { ASSERT(alone.layer("session") == "ben"); });
+    alone.wait();
+    other.sync();
+    other.without<Session>()([&] { ASSERT(other->station.language == "de"); });
+    milieu::ThreadContext<station::Environment, milieu::ReadOnly<Alone>> reading(c);
+    ASSERT(reading->value == 3 && reading.layer("session") == "anna");
+    // What it may not is refused below the types as well.
+    auto result = milieu_context_set_signed(reading.c(), station::Value::index, 4);
+    ASSERT(result == MILIEU_READ_ONLY && reading->value == 3);
+}
+
 static void errors() {
     auto text = message_of(MILIEU_WRONG_NAME, [] { Coordinator().assign("no slash", "x"); });
     ASSERT(!text.empty());
@@ -288,5 +315,6 @@ int main(int argc, char **argv) {
     values();
     exceptions_of_callbacks();
     forks_and_threads();
+    policies();
     errors();
 }

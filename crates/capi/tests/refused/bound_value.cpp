@@ -1,0 +1,5 @@
+// expect: use of deleted function
+// expect: deleted
+#include "station.hpp"
+
+station::Value kept(station::Environment &env) { return env.value; }
