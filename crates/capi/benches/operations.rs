@@ -72,7 +72,7 @@ fn compiled() -> PathBuf {
     }
     let made = scratch.join("operations.so");
     let output = Command::new("c++")
-        .args(["-std=c++17", "-O2", "-shared", "-fPIC", "-o"])
+        .args(["-std=c++17", "-O2", "-shared", "-fPIC", "-fno-plt", "-o"])
         .arg(&made)
         .arg("-I")
         .arg(folder.join("include"))
