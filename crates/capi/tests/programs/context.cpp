@@ -204,6 +204,54 @@ static void exceptions_of_callbacks() {
     ASSERT(tc.layer("session") == "boom" && !tc.layer("security"));
 }
 
+static_assert(std::is_nothrow_destructible_v<milieu::Entered>);
+static_assert(std::is_nothrow_destructible_v<Context>);
+static_assert(std::is_nothrow_destructible_v<milieu::Registration>);
+
+// A layer that throws while a block is left: the block is left, and what can be told is.
+static void exceptions_while_leaving() {
+    Coordinator c;
+    Context tc(c);
+    auto &language = tc->station.language;
+    tc.activate<Failing>();
+    c.assign("/station/fine/language", "fine");
+    // In the block all is well; outside of it the layer cannot be evaluated.
+    auto enter = [&] {
+        c.remove("/station/%/language");
+        tc.sync();
+        auto entered = tc.with<Session>("fine").enter();
+        ASSERT(tc.layer("security") == "fine");
+        c.assign("/station/%/language", "boom");
+        tc.sync();
+        ASSERT(language == "fine");
+        return entered;
+    };
+    auto is_left = [&] { return language == "boom" && !tc.layer("session") && !tc.layer("security"); };
+    {
+        auto destroyed = enter();
+    }
+    ASSERT(is_left());
+    auto left = enter();
+    try {
+        left.leave();
+        ASSERT(!"it throws");
+    } catch (const std::domain_error &) {
+    }
+    ASSERT(is_left());
+    // Of two exceptions the one that is on its way goes on.
+    try {
+        auto destroyed = enter();
+        throw std::length_error("first");
+    } catch (const std::length_error &) {
+    }
+    ASSERT(is_left());
+    // One that was lost does not come up later.
+    c.assign("/station/%/language", "well");
+    tc.sync();
+    tc.with<Session>("fine")([&] { ASSERT(language == "fine"); });
+    message_of(MILIEU_INVALID, [&] { tc->station.interval = 4000; });
+}
+
 static void forks_and_threads() {
     Coordinator c;
     Context tc(c, "/main");
@@ -314,6 +362,7 @@ int main(int argc, char **argv) {
     chains();
     values();
     exceptions_of_callbacks();
+    exceptions_while_leaving();
     forks_and_threads();
     policies();
     errors();
