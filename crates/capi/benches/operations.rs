@@ -50,6 +50,7 @@ fn compiled() -> PathBuf {
         folder.join("benches/operations.ini"),
         folder.join("include/milieu.h"),
         folder.join("include/milieu.hpp"),
+        folder.join("include/milieu/layers.hpp"),
         folder.join("include/milieu/values.hpp"),
         program.clone(),
     ];

@@ -1,0 +1,150 @@
+/*
+ * Layers and policies in C++: what programs write by hand. Included by milieu.hpp.
+ */
+/* Whoever begins here gets the whole, which includes this where it is needed. */
+#include <milieu.hpp>
+
+#ifndef MILIEU_LAYERS_HPP
+#define MILIEU_LAYERS_HPP
+
+namespace milieu {
+
+/**
+ * A layer, by hand: any class with `id()`, which names the placeholder, and `operator()`, which
+ * says its value; an empty one is inactive. Deriving from this class is not needed.
+ *
+ *   struct Security {
+ *       static constexpr std::string_view id() { return "security"; }
+ *       std::string operator()() const { return level; }
+ *       std::string level;
+ *   };
+ *
+ * With a static `id()` a layer is found by its address. `static constexpr bool inherited = true`
+ * lets forks of a context keep it.
+ */
+struct Layer {};
+
+/**
+ * A layer that each context evaluates for itself. Its `operator()`, which may take a Scope, is
+ * called in any thread, and has to be a function of the scope and of the thread that the context
+ * stays in. `depends_on()`, if there is one, names the values (with placeholders) that it reads.
+ */
+struct ThreadLayer {};
+
+/** What a thread-based layer may know of the context that evaluates it. */
+class Scope {
+public:
+    explicit Scope(const milieu_scope *scope) noexcept : scope_(scope) {}
+    /** The number of the context, see Context::identity. */
+    std::uint64_t identity() const noexcept { return milieu_scope_identity(scope_); }
+    /** The role of the context. */
+    std::string_view role() const noexcept { return detail::view(milieu_scope_role(scope_)); }
+    /** The text of a value that the layer depends on, by its name with placeholders. */
+    std::string_view get(std::string_view pattern) const noexcept {
+        return detail::view(milieu_scope_get(scope_, detail::text(pattern)));
+    }
+
+private:
+    const milieu_scope *scope_;
+};
+
+namespace detail {
+
+template <class L, class = void>
+struct has_static_id : std::false_type {};
+template <class L>
+struct has_static_id<L, std::void_t<decltype(L::id())>> : std::true_type {};
+
+template <class L, class = void>
+struct is_inherited : std::false_type {};
+template <class L>
+struct is_inherited<L, std::void_t<decltype(L::inherited)>>
+    : std::bool_constant<static_cast<bool>(L::inherited)> {};
+
+template <class L, class = void>
+struct has_dependencies : std::false_type {};
+template <class L>
+struct has_dependencies<L, std::void_t<decltype(std::declval<const L &>().depends_on())>>
+    : std::true_type {};
+
+/** A layer of what its constructor takes, or of its members. */
+template <class L, class... Args>
+L make(Args &&...args) {
+    if constexpr (std::is_constructible_v<L, Args...>) {
+        return L(std::forward<Args>(args)...);
+    } else {
+        return L{std::forward<Args>(args)...};
+    }
+}
+
+/** A layer's id and value, kept for a call. */
+template <class L>
+struct Held {
+    explicit Held(const L &layer) : id(layer.id()), value(layer()) {}
+    milieu_layer layer() const noexcept {
+        return {text(std::string_view(id)), text(std::string_view(value)),
+            is_inherited<L>::value};
+    }
+    decltype(std::declval<const L &>().id()) id;
+    decltype(std::declval<const L &>()()) value;
+};
+
+/** The id of a layer that is not there, made of the arguments where it is not static. */
+template <class L, class... Args>
+auto id_of(Args &&...args) {
+    if constexpr (has_static_id<L>::value) {
+        return std::string_view(L::id());
+    } else {
+        return std::string(make<L>(std::forward<Args>(args)...).id());
+    }
+}
+
+/** What without<L>() enters. */
+template <class L>
+struct Absent {
+    auto id() const { return id_of<L>(); }
+    std::string_view operator()() const noexcept { return {}; }
+    static constexpr bool inherited = is_inherited<L>::value;
+};
+
+} // namespace detail
+
+/* ---------------------------------------------------------------- policies */
+
+/** The default: layers, synchronization between threads, and assignments. */
+struct Threads {
+    static constexpr bool layers = true;
+    static constexpr bool shared = true;
+    static constexpr bool assigns = true;
+};
+
+/** One thread alone: what others publish never appears. */
+struct SingleThread : Threads {
+    static constexpr bool shared = false;
+};
+
+/** No context: values are what they were at the start, switches do nothing. */
+struct NoContext : Threads {
+    static constexpr bool layers = false;
+    static constexpr bool shared = false;
+};
+
+namespace detail {
+
+template <class P, class = void>
+struct is_policy : std::false_type {};
+template <class P>
+struct is_policy<P, std::void_t<decltype(P::layers), decltype(P::shared), decltype(P::assigns)>>
+    : std::true_type {};
+
+} // namespace detail
+
+/** As `P`, but assignments do not compile. Own policies are such structs. */
+template <class P = Threads>
+struct ReadOnly : P {
+    static constexpr bool assigns = false;
+};
+
+} // namespace milieu
+
+#endif
