@@ -223,7 +223,7 @@ impl Running<'_> {
                     coordinator.assign(name, text, None).is_ok()
                 }
                 "registers" => {
-                    let more = coordinator.on_activation_named(&*rest, activation(&ran));
+                    let more = coordinator.on_activation_named(&rest, activation(&ran));
                     registrations.lock().unwrap().push(more);
                     true
                 }
