@@ -284,7 +284,7 @@ MILIEU_CHECKED milieu_result milieu_coordinator_persist(const milieu_coordinator
 /** Who is right where another program has written a key that this one has assigned. */
 typedef enum milieu_strategy {
     /** Nobody: MILIEU_FILES, and nothing is written. */
-    MILIEU_REFUSE = 0,
+    MILIEU_REFUSE_CONFLICT = 0,
     /** This program. */
     MILIEU_OURS = 1,
     /** The other one: its value is this program's then, too; the rest is written. */
@@ -637,7 +637,7 @@ typedef enum milieu_news_kind {
     /** Keys have other values: `changes`. All of one commit come together. */
     MILIEU_CHANGED = 1,
     /** Values break the rules of this program's environments; what was in force stays in force. */
-    MILIEU_REFUSED = 2,
+    MILIEU_KEYS_REFUSED = 2,
     /** A file cannot be read or understood; the keys that it had stay in force. */
     MILIEU_FILE_INVALID = 3,
     /** A file that was invalid is so no longer; the message is its path. */

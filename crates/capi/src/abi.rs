@@ -213,7 +213,7 @@ pub struct milieu_news {
 /// Keys have other values.
 pub const MILIEU_CHANGED: u32 = 1;
 /// Values break rules.
-pub const MILIEU_REFUSED: u32 = 2;
+pub const MILIEU_KEYS_REFUSED: u32 = 2;
 /// A file cannot be understood.
 pub const MILIEU_FILE_INVALID: u32 = 3;
 /// A file can be understood again.
@@ -222,7 +222,7 @@ pub const MILIEU_FILE_VALID: u32 = 4;
 pub const MILIEU_FILE_UNWATCHED: u32 = 5;
 
 /// A conflict is refused.
-pub const MILIEU_REFUSE: u32 = 0;
+pub const MILIEU_REFUSE_CONFLICT: u32 = 0;
 /// What this program has assigned counts.
 pub const MILIEU_OURS: u32 = 1;
 /// What the other program has written counts.

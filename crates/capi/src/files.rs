@@ -15,8 +15,8 @@ use milieu::{
 use crate::abi::MILIEU_UNFIT;
 use crate::{
     abi::{
-        MILIEU_NO_SUCH, MILIEU_OURS, MILIEU_REFUSE, MILIEU_SAY, MILIEU_THEIRS, milieu_options,
-        milieu_result, milieu_text,
+        MILIEU_NO_SUCH, MILIEU_OURS, MILIEU_REFUSE_CONFLICT, MILIEU_SAY, MILIEU_THEIRS,
+        milieu_options, milieu_result, milieu_text,
     },
     call::{Failure, call, out},
     coordinator::{Coordinator, milieu_coordinator},
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn milieu_coordinator_persist_with(
             )
         };
         let strategy = match u32::try_from(strategy) {
-            Ok(MILIEU_REFUSE) => Strategy::Refuse,
+            Ok(MILIEU_REFUSE_CONFLICT) => Strategy::Refuse,
             Ok(MILIEU_OURS) => Strategy::Ours,
             Ok(MILIEU_THEIRS) => Strategy::Theirs,
             _ => {

@@ -7,7 +7,8 @@ use milieu::{News, Watching, context::Difference, store::watch::FileNews};
 use crate::{
     abi::{
         MILIEU_CHANGED, MILIEU_FILE_INVALID, MILIEU_FILE_UNWATCHED, MILIEU_FILE_VALID,
-        MILIEU_REFUSED, milieu_change, milieu_destroy, milieu_news, milieu_result, milieu_text,
+        MILIEU_KEYS_REFUSED, milieu_change, milieu_destroy, milieu_news, milieu_result,
+        milieu_text,
     },
     call::{Failure, call, out},
     coordinator::{Coordinator, milieu_coordinator},
@@ -34,7 +35,7 @@ fn told(tell: unsafe extern "C" fn(*mut c_void, *const milieu_news), user: &User
         News::Changed(changed) => (MILIEU_CHANGED, String::new(), &changed[..]),
         News::Refused(invalid) => {
             let lines: Vec<String> = invalid.iter().map(ToString::to_string).collect();
-            (MILIEU_REFUSED, lines.join("\n"), &[][..])
+            (MILIEU_KEYS_REFUSED, lines.join("\n"), &[][..])
         }
         News::File(FileNews::Invalid { error, .. }) => {
             (MILIEU_FILE_INVALID, error.to_string(), &[][..])

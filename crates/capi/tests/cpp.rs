@@ -70,7 +70,13 @@ fn assembly(compiler: &str, source: &str, folder: &std::path::Path) -> String {
         compiler,
         source: package().join("tests/programs").join(source),
         folder,
-        flags: &["-O2", "-g0", "-S", "-fno-asynchronous-unwind-tables"],
+        flags: &[
+            "-O2",
+            "-g0",
+            "-S",
+            "-fno-asynchronous-unwind-tables",
+            "-fno-verbose-asm",
+        ],
     };
     let (assembly, output) = program.compile_only();
     let said = String::from_utf8_lossy(&output.stderr);

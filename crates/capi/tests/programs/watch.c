@@ -30,7 +30,7 @@ static void tell(void *user, const milieu_news *news) {
         take(seen->origin, sizeof seen->origin, news->changes->origin);
         if (seen->changed == 0) CHECK(!news->changes->before.bytes);
         seen->changed++;
-    } else if (news->kind == MILIEU_REFUSED) {
+    } else if (news->kind == MILIEU_KEYS_REFUSED) {
         take(seen->message, sizeof seen->message, news->message);
         seen->refused++;
         /* Enough: it may free itself. */
