@@ -15,6 +15,7 @@
 
 mod check;
 mod file;
+mod native;
 mod quick;
 mod run;
 
@@ -80,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<u8> {
         let codes = experiments.iter().map(|it| run::report(it, arguments));
         return codes.reduce(worst).unwrap_or(Ok(0));
     }
-    let programs = Programs::build(!arguments.quick)?;
+    let programs = Programs::build(!arguments.quick, &experiments)?;
     let codes = experiments.iter().map(|experiment| {
         Run {
             experiment,
@@ -108,9 +109,10 @@ pub fn quick() -> Result<(u64, u64)> {
         json: false,
         list: false,
     };
-    let programs = Programs::build(false)?;
+    let experiments = chosen(None)?;
+    let programs = Programs::build(false, &experiments)?;
     let (mut held, mut failed) = (0, 0);
-    for experiment in chosen(None)? {
+    for experiment in experiments {
         let run = Run {
             experiment: &experiment,
             programs: &programs,
@@ -181,7 +183,7 @@ mod tests {
             );
             assert!(!measured.hosts.is_empty(), "{}", experiment.name);
             let emulated = experiment.hosts.is_some();
-            let checked = check::all(&experiment, &measured, emulated).unwrap();
+            let checked = check::all(&experiment, &measured, emulated, false).unwrap();
             for check in checked {
                 assert!(check.fails.is_none(), "{}: {check}", experiment.name);
             }

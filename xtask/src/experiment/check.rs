@@ -29,7 +29,12 @@ impl fmt::Display for Checked {
 }
 
 /// Everything that has to hold of the results.
-pub fn all(experiment: &Experiment, results: &Results, emulated: bool) -> Result<Vec<Checked>> {
+pub fn all(
+    experiment: &Experiment,
+    results: &Results,
+    emulated: bool,
+    quick: bool,
+) -> Result<Vec<Checked>> {
     let tests = || results.group.tests.iter().zip(&results.tests);
     let mut checked: Vec<Checked> = tests()
         .map(|(test, measured)| Checked {
@@ -43,7 +48,7 @@ pub fn all(experiment: &Experiment, results: &Results, emulated: bool) -> Result
     for check in experiment
         .check
         .iter()
-        .filter(|it| emulated || !it.emulated)
+        .filter(|it| (emulated || !it.emulated) && !(quick && it.whole))
     {
         let of = |it: &&TestResults| check.test.as_ref().is_none_or(|name| *name == it.name);
         let chosen: Vec<&TestResults> = results.tests.iter().filter(of).collect();

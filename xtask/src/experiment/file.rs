@@ -37,6 +37,9 @@ pub struct Experiment {
     /// Links that are down for a while: `HOST,BYTES,SECONDS`.
     #[serde(default)]
     pub lose: Vec<String>,
+    /// Programs that it runs and that are not ours.
+    #[serde(default)]
+    pub needs: Vec<String>,
     /// How `milieu bench run` is to end.
     #[serde(default)]
     pub exit: u8,
@@ -85,6 +88,9 @@ pub struct Check {
     /// It holds only where hosts are emulated.
     #[serde(default)]
     pub emulated: bool,
+    /// It holds only of whole runs, which measure what is optimized for long enough.
+    #[serde(default)]
+    pub whole: bool,
     /// A condition on each point.
     pub holds: Option<String>,
     /// How the test ended; without any of this it was measured.
@@ -117,6 +123,12 @@ impl Experiment {
         experiment.hosts = experiment.hosts.map(|hosts| folder.join(hosts));
         experiment.folder = folder.to_owned();
         Ok(experiment)
+    }
+
+    /// Where the programs of its paper in C and C++ are, if there are any.
+    pub fn native(&self) -> Option<PathBuf> {
+        let programs = self.folder.parent()?.join("programs");
+        programs.is_dir().then_some(programs)
     }
 
     pub fn applications(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Experiments, run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::check::{self, Checked};
 use super::file::Experiment;
-use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, quick};
+use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, native, quick};
 use crate::{metadata, process};
 
 /// How `milieu bench run` ends where something means nothing.
@@ -25,12 +26,15 @@ pub struct Programs {
     milieu: PathBuf,
     /// The folder of those that measure and are measured.
     folder: PathBuf,
+    /// Those of a paper in C and C++, by where their sources are; or which compiler
+    /// is missing.
+    native: BTreeMap<PathBuf, Result<PathBuf, &'static str>>,
 }
 
 impl Programs {
     /// Builds what experiments run. What is measured is optimized in whole runs; the
     /// harness need not be.
-    pub fn build(optimized: bool) -> Result<Programs> {
+    pub fn build(optimized: bool, experiments: &[Experiment]) -> Result<Programs> {
         let build = |arguments: &[&str]| match process::cargo(["build", "-q"])
             .args(arguments)
             .status()?
@@ -39,16 +43,34 @@ impl Programs {
             true => Ok(()),
             false => bail!("the programs of the experiments do not build"),
         };
+        let build_as_measured = |package: &str| {
+            let arguments = ["-p", package, "--release"];
+            build(&arguments[..if optimized { 3 } else { 2 }])
+        };
         build(&["-p", "milieu-cli"])?;
-        build(if optimized {
-            &["-p", "experiments", "--release"]
-        } else {
-            &["-p", "experiments"]
-        })?;
+        build_as_measured("experiments")?;
         let target = metadata::target_directory()?;
+        let milieu = target.join("debug/milieu");
+        let folder = target.join(if optimized { "release" } else { "debug" });
+        let mut native = BTreeMap::new();
+        for sources in experiments.iter().filter_map(Experiment::native) {
+            if native.contains_key(&sources) {
+                continue;
+            }
+            let made = match native::missing(&sources)? {
+                Some(compiler) => Err(compiler),
+                None => {
+                    build_as_measured("milieu-capi")?;
+                    let library = folder.join("libmilieu_capi.a");
+                    Ok(native::build(&sources, &milieu, &library)?)
+                }
+            };
+            native.insert(sources, made);
+        }
         Ok(Programs {
-            milieu: target.join("debug/milieu"),
-            folder: target.join(if optimized { "release" } else { "debug" }),
+            milieu,
+            folder,
+            native,
         })
     }
 }
@@ -68,8 +90,7 @@ impl Run<'_> {
         let scratch = process::scratch(&format!("experiments/{}", experiment.name))?;
         let results = scratch.join(RESULTS);
         let emulates = self.emulates()?;
-        if !emulates && !experiment.lose.is_empty() {
-            let why = "links that are lost have to be emulated";
+        if let Some(why) = self.lacks(emulates) {
             process::print(&match self.arguments.json {
                 true => format!("{}\n", json!({"name": experiment.name, "skipped": why})),
                 false => format!("{}: not run: {why}\n", experiment.name),
@@ -98,7 +119,7 @@ impl Run<'_> {
             return Ok(code.max(1));
         }
         let measured = read(&results)?;
-        let checked = check::all(experiment, &measured, emulates)?;
+        let checked = check::all(experiment, &measured, emulates, self.arguments.quick)?;
         let holds = checked.iter().all(|check| check.fails.is_none());
         if holds && !self.arguments.quick && emulates == experiment.hosts.is_some() {
             keep(experiment, &measured)?;
@@ -106,6 +127,22 @@ impl Run<'_> {
         }
         tell(experiment, self.arguments, &checked, &results, None)?;
         Ok(u8::from(!holds))
+    }
+
+    /// Why it cannot be run here.
+    fn lacks(&self, emulates: bool) -> Option<String> {
+        if !emulates && !self.experiment.lose.is_empty() {
+            return Some("links that are lost have to be emulated".into());
+        }
+        let compiler = self.native().and_then(|made| made.as_ref().err().copied());
+        let mut needs = self.experiment.needs.iter().map(String::as_str);
+        let missing = compiler.or_else(|| needs.find(|it| !process::has_program(it)));
+        missing.map(|program| format!("{program} is not installed"))
+    }
+
+    /// The programs of its paper in C and C++.
+    fn native(&self) -> Option<&Result<PathBuf, &'static str>> {
+        self.programs.native.get(&self.experiment.native()?)
     }
 
     /// Whether hosts are emulated, which says why not where they should be.
@@ -209,8 +246,10 @@ impl Run<'_> {
             command.arg("--quiet");
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders =
-            std::iter::once(self.programs.folder.clone()).chain(std::env::split_paths(&path));
+        let ours = [Some(self.programs.folder.as_path()), milieu.parent()];
+        let native = self.native().and_then(|made| made.as_deref().ok());
+        let ours = ours.into_iter().flatten().chain(native);
+        let folders = ours.map(Path::to_owned).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders)?);
         Ok(command)
     }
@@ -220,7 +259,7 @@ impl Run<'_> {
 pub fn report(experiment: &Experiment, arguments: &Arguments) -> Result<u8> {
     let results = experiment.folder.join(RESULTS);
     let measured = read(&results)?;
-    let checked = check::all(experiment, &measured, experiment.hosts.is_some())?;
+    let checked = check::all(experiment, &measured, experiment.hosts.is_some(), false)?;
     draw(experiment, &measured)?;
     tell(experiment, arguments, &checked, &results, None)?;
     Ok(u8::from(checked.iter().any(|check| check.fails.is_some())))

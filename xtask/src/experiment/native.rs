@@ -1,0 +1,93 @@
+//! The programs of experiments in C and C++: what stands in `experiments/PAPER/programs`.
+//!
+//! ```text
+//! NAME.cpp, NAME.c   a program
+//! NAME.ini           a specification: NAME.hpp and NAME.h, for the programs beside it
+//! ```
+//!
+//! They are linked with the static library of `crates/capi`, and have
+//! `milieu_bench.h` to measure with.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// How programs of an extension are compiled.
+const COMPILERS: [(&str, &str, &str); 2] = [("cpp", "c++", "-std=c++17"), ("c", "cc", "-std=c11")];
+
+/// What is not on this machine and has to be, to build the programs in a folder.
+pub fn missing(folder: &Path) -> Result<Option<&'static str>> {
+    for (extension, compiler, _) in COMPILERS {
+        if !files(folder, extension)?.is_empty() && !process::has_program(compiler) {
+            return Ok(Some(compiler));
+        }
+    }
+    Ok(None)
+}
+
+/// Builds the programs in a folder; where they are then.
+pub fn build(folder: &Path, milieu: &Path, library: &Path) -> Result<PathBuf> {
+    let paper = folder.parent().and_then(Path::file_name);
+    let paper = paper.context("programs of no paper")?.to_string_lossy();
+    let kind = library.parent().and_then(Path::file_name);
+    let kind = kind.context("a library in no folder")?.to_string_lossy();
+    let made = process::scratch(&format!("experiments/{paper}/programs-{kind}"))?;
+    let generate = |arguments: &[&str]| -> Result<String> {
+        let mut command = Command::new(milieu);
+        command.args(arguments);
+        process::output(command)
+    };
+    for specification in files(folder, "ini")? {
+        let (from, to) = (path(&specification)?, path(&made)?);
+        for language in ["cpp", "c"] {
+            generate(&["spec", "generate", from, "--lang", language, "--out", to])?;
+        }
+    }
+    let helper = generate(&["bench", "helper", "c"])?;
+    std::fs::write(made.join("milieu_bench.h"), helper)?;
+    let mut programs = Vec::new();
+    for (extension, compiler, standard) in COMPILERS {
+        for source in files(folder, extension)? {
+            programs.push((source, compiler, standard));
+        }
+    }
+    let built = process::side_by_side(&programs, |(source, compiler, standard)| {
+        let mut command = process::command(compiler);
+        command
+            .args([*standard, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"])
+            .args(["-ffunction-sections", "-Wl,--gc-sections"])
+            .args(["-I", "crates/capi/include", "-I"])
+            .arg(&made)
+            .arg(source)
+            .arg(library)
+            .args(["-ldl", "-lm", "-o"])
+            .arg(made.join(source.file_stem().unwrap_or_default()));
+        command.status()
+    });
+    for (status, (source, ..)) in built.into_iter().zip(&programs) {
+        if !status?.success() {
+            bail!("{} does not compile", source.display());
+        }
+    }
+    Ok(made)
+}
+
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().context("a folder whose name is no text")
+}
+
+/// The files of an extension, by name.
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == extension) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
