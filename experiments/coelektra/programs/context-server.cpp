@@ -1,7 +1,7 @@
 // The web server of the paper's section IV, and its controls.
 //
-//   context-server --contexts milieu|none|mutex [--threads 8] [--close]
-//                  [--switch-ns N] [--hold-ms L] [--persist] [--when-asked]
+//   context-server [--contexts milieu|none|mutex] [--host 127.0.0.1] [--threads 8] [--close|--keep]
+//                  [--loop no|switch|hold|serialize] [--time '1 ms'] [--when-asked]
 //
 // Each request is one of a session, whose page is in the session's language and says
 // whether somebody tampers: the paper's listing. What varies is who keeps contexts:
@@ -11,15 +11,20 @@
 //   mutex   contexts behind one lock, which requests, switches and holders take turns at,
 //           as the paper's implementation has it: shows what these loads can do
 //
-// Beside the requests run the loops of the paper: `--switch-ns` activates and deactivates a
-// layer, with a pause after each (0: without any); `--hold-ms` holds the key set for 10 ms,
-// with so long a time in between; `--persist` writes the key set, over and over.
-// `/begin` starts them where they wait (`--when-asked`) and counts anew, `/end` stops them
-// and says what the process has used.
+// Beside the requests runs a loop of the paper:
+//
+//   switch     activates and deactivates a layer, and sleeps for `--time` after each; `0 ms` is
+//              without any sleep, and `never` without the loop
+//   hold       holds the key set for 10 ms, with `--time` in between
+//   serialize  writes the key set to its file, over and over
+//
+// `/begin` starts it where it waits (`--when-asked`) and counts anew, `/end` stops it and says
+// what the process has used.
 
 #include "site.hpp"
 
-#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -50,10 +55,10 @@ const char *const LANGUAGES[] = {"en", "de", "fr", "es"};
 const char *const HELLOS[] = {"Hello", "Grüß Gott", "Bonjour", "Hola"};
 
 struct Options {
-    std::string contexts = "milieu";
+    std::string contexts = "milieu", host = "127.0.0.1", loop = "no";
     int threads = 8;
-    long switch_ns = -1, hold_ms = -1;
-    bool persists = false, closes = false, when_asked = false;
+    std::chrono::nanoseconds time{0};
+    bool closes = false, when_asked = false;
 };
 
 /** Contexts as programs have them. */
@@ -116,23 +121,28 @@ public:
 
     /** Serves until the process is told to end. */
     void run() {
+        addrinfo hints{}, *found = nullptr;
+        hints.ai_family = AF_INET;
+        hints.ai_socktype = SOCK_STREAM;
+        if (getaddrinfo(options_.host.c_str(), "0", &hints, &found) != 0) {
+            std::fprintf(stderr, "nobody knows where %s is\n", options_.host.c_str());
+            std::exit(1);
+        }
         int listener = socket(AF_INET, SOCK_STREAM, 0);
         sockaddr_in address{};
-        address.sin_family = AF_INET;
-        // Who is not on this machine reaches it only in a namespace, where nobody else is.
-        address.sin_addr.s_addr = htonl(getenv("SERVE_ALL") ? INADDR_ANY : INADDR_LOOPBACK);
         socklen_t size = sizeof address;
-        if (listener < 0 || bind(listener, reinterpret_cast<sockaddr *>(&address), size) != 0
+        if (listener < 0 || bind(listener, found->ai_addr, found->ai_addrlen) != 0
             || listen(listener, 1024) != 0
             || getsockname(listener, reinterpret_cast<sockaddr *>(&address), &size) != 0) {
             std::perror("cannot listen");
             std::exit(1);
         }
+        freeaddrinfo(found);
         if (!options_.when_asked) loops_.set(true);
         std::vector<std::thread> threads;
-        if (options_.switch_ns >= 0) threads.emplace_back([this] { switches(); });
-        if (options_.hold_ms >= 0) threads.emplace_back([this] { holds(); });
-        if (options_.persists) threads.emplace_back([this] { persists(); });
+        if (options_.loop == "switch") threads.emplace_back([this] { switches(); });
+        if (options_.loop == "hold") threads.emplace_back([this] { holds(); });
+        if (options_.loop == "serialize") threads.emplace_back([this] { serializes(); });
         for (int i = 0; i < options_.threads; ++i) {
             threads.emplace_back([this, listener] { serves(listener); });
         }
@@ -147,9 +157,7 @@ private:
     }
 
     void pause() const {
-        if (options_.switch_ns > 0) {
-            std::this_thread::sleep_for(std::chrono::nanoseconds(options_.switch_ns));
-        }
+        if (options_.time > 0ns) std::this_thread::sleep_for(options_.time);
     }
 
     void switches() {
@@ -173,7 +181,7 @@ private:
     void holds() {
         Context tc(coordinator_, "/holder");
         for (;;) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(options_.hold_ms));
+            pause();
             loops_.pass();
             auto lock = turn();
             tc.sync();
@@ -182,7 +190,7 @@ private:
         }
     }
 
-    void persists() {
+    void serializes() {
         for (unsigned long i = 0;; ++i) {
             loops_.pass();
             coordinator_.assign("/sw/pi/0/visits", std::to_string(i));
@@ -299,24 +307,40 @@ int serve(const Options &options) {
     std::_Exit(0);
 }
 
+/** A time such as `13 ms` or `1 ns`. */
+std::chrono::nanoseconds time_of(const std::string &text) {
+    char *unit;
+    const double number = std::strtod(text.c_str(), &unit);
+    const std::pair<std::string_view, double> units[] = {
+        {" ns", 1}, {" us", 1e3}, {" ms", 1e6}, {" s", 1e9}};
+    for (auto [name, scale] : units) {
+        if (unit == name) return std::chrono::nanoseconds(static_cast<long>(number * scale));
+    }
+    std::fprintf(stderr, "no time: %s\n", text.c_str());
+    std::exit(2);
+}
+
 Options parse(int count, char **words) {
     Options options;
+    std::string time = "0 ms";
     for (int i = 1; i < count; ++i) {
         std::string_view word = words[i];
-        auto next = [&] { return i + 1 < count ? words[++i] : ""; };
-        auto number = [&] { return std::strtol(next(), nullptr, 10); };
+        auto next = [&]() -> std::string { return i + 1 < count ? words[++i] : ""; };
         if (word == "--contexts") options.contexts = next();
-        else if (word == "--threads") options.threads = static_cast<int>(number());
-        else if (word == "--switch-ns") options.switch_ns = number();
-        else if (word == "--hold-ms") options.hold_ms = number();
-        else if (word == "--persist") options.persists = true;
+        else if (word == "--host") options.host = next();
+        else if (word == "--threads") options.threads = std::atoi(next().c_str());
+        else if (word == "--loop") options.loop = next();
+        else if (word == "--time") time = next();
         else if (word == "--close") options.closes = true;
+        else if (word == "--keep") options.closes = false;
         else if (word == "--when-asked") options.when_asked = true;
         else {
             std::fprintf(stderr, "no option is called %s\n", words[i]);
             std::exit(2);
         }
     }
+    if (time == "never") options.loop = "no";
+    else options.time = time_of(time);
     return options;
 }
 

@@ -31,7 +31,12 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
     let mut set = KeySet::new();
     for number in 0..keys {
         let name = Name::parse(&name(number))?;
-        set.insert(Key::new(Namespace::User, &name, "value", Origin::new(SourceOf::Program)));
+        set.insert(Key::new(
+            Namespace::User,
+            &name,
+            "value",
+            Origin::new(SourceOf::Program),
+        ));
     }
     let name = name(keys / 2);
     set.lookup(&name).ok_or("the key is not there")?;

@@ -30,8 +30,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Parser;
-use nix::sched::{CloneFlags, unshare};
-use nix::unistd::{getgid, getuid};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
+use nix::unistd::{Pid, getgid, getuid};
 use serde::Deserialize;
 
 use network::{Link, Loss};
@@ -40,7 +40,8 @@ use network::{Link, Loss};
 #[derive(Parser)]
 struct Arguments {
     /// The hosts, in TOML: for each a `[[host]]` with name, address, delay-ms and
-    /// rate-mbit
+    /// rate-mbit; `processor` is the one on which a host has to run, and before all
+    /// hosts that of everything else
     hosts: PathBuf,
     /// The program `milieu`, of which a test server runs in each host
     #[arg(long, value_name = "PROGRAM", requires_all = ["applications", "key"])]
@@ -77,12 +78,18 @@ struct Host {
     address: Ipv4Addr,
     delay_ms: f64,
     rate_mbit: f64,
+    /// Where it runs; anywhere, if nobody says.
+    #[serde(default)]
+    processor: Option<usize>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hosts {
     host: Vec<Host>,
+    /// Where all else runs.
+    #[serde(default)]
+    processor: Option<usize>,
 }
 
 /// A loss of the link of a host.
@@ -119,10 +126,11 @@ impl Host {
     }
 }
 
-fn read(path: &Path, losses: &[OfHost]) -> Result<Vec<Host>, String> {
+fn read(path: &Path, losses: &[OfHost]) -> Result<Hosts, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
-    let Hosts { host } = toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
+    let hosts: Hosts = toml::from_str(&text).map_err(|error| format!("{shown}: {error}"))?;
+    let host = &hosts.host;
     let is_fine = |it: &Host| {
         it.rate_mbit > 0.0 && it.rate_mbit.is_finite() && (0.0..1e6).contains(&it.delay_ms)
     };
@@ -138,7 +146,7 @@ fn read(path: &Path, losses: &[OfHost]) -> Result<Vec<Host>, String> {
             "{shown} has no host {} that could be lost",
             loss.host
         )),
-        None => Ok(host),
+        None => Ok(hosts),
     }
 }
 
@@ -154,12 +162,14 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8, String> {
-    let hosts = read(&arguments.hosts, &arguments.losses)?;
+    let Hosts { host, processor } = read(&arguments.hosts, &arguments.losses)?;
+    stay_on(processor);
+    let hosts = &host[..];
     if arguments.inside {
-        return run::inside(arguments, &hosts);
+        return run::inside(arguments, hosts);
     }
     if arguments.loopback {
-        return run::on_loopback(arguments, &hosts);
+        return run::on_loopback(arguments, hosts);
     }
     let said = |error: io::Error| {
         format!("{error}; run it as root, or where users may have namespaces of their own")
@@ -201,6 +211,21 @@ fn isolate() -> io::Result<()> {
         std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
     }
     Ok(())
+}
+
+/// Keeps this thread, and whatever it starts, on a processor. Where there are fewer, it
+/// says so.
+fn stay_on(processor: Option<usize>) {
+    let Some(processor) = processor else {
+        return;
+    };
+    let mut set = CpuSet::new();
+    let stays = set
+        .set(processor)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    if let Err(error) = stays {
+        eprintln!("nothing can be kept on processor {processor}: {error}");
+    }
 }
 
 /// Ends this process, and all in its namespaces, when the one that started it is

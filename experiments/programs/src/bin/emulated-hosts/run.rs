@@ -11,10 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, sched_getaffinity, sched_setaffinity, unshare};
+use nix::unistd::Pid;
 
 use super::network::{Counts, Link, Network};
-use super::{Arguments, Host, end_with_who_started, tap};
+use super::{Arguments, Host, end_with_who_started, stay_on, tap};
 
 /// Where the command is.
 const COORDINATOR: Ipv4Addr = Ipv4Addr::new(10, 31, 0, 1);
@@ -33,7 +34,7 @@ pub fn inside(arguments: &Arguments, hosts: &[Host]) -> Result<u8, String> {
     let mut taps = vec![interface(COORDINATOR)?];
     let mut homes = Vec::new();
     for host in hosts {
-        let home = Home::new(host.address).map_err(|why| format!("{}: {why}", host.name))?;
+        let home = Home::new(host).map_err(|why| format!("{}: {why}", host.name))?;
         taps.push(home.tap.try_clone().map_err(|error| error.to_string())?);
         homes.push(home);
     }
@@ -63,6 +64,7 @@ pub fn inside(arguments: &Arguments, hosts: &[Host]) -> Result<u8, String> {
 /// Runs the command beside test servers on this machine.
 pub fn on_loopback(arguments: &Arguments, hosts: &[Host]) -> Result<u8, String> {
     let mut servers = Vec::new();
+    let anywhere = sched_getaffinity(Pid::from_raw(0)).map_err(|error| error.to_string())?;
     for host in hosts {
         let [_, rest @ ..] = host.address.octets();
         let address = Ipv4Addr::new(127, rest[0], rest[1], rest[2]);
@@ -73,7 +75,10 @@ pub fn on_loopback(arguments: &Arguments, hosts: &[Host]) -> Result<u8, String> 
                 .args(["--pdeathsig", "KILL"])
                 .arg(milieu.get_program());
             command.args(milieu.get_args());
+            // What is started stays where this thread is.
+            stay_on(host.processor);
             servers.push(Server(started(command)?));
+            let _ = sched_setaffinity(Pid::from_raw(0), &anywhere);
         }
     }
     command(arguments)
@@ -186,11 +191,13 @@ struct Home {
 }
 
 impl Home {
-    fn new(address: Ipv4Addr) -> Result<Home, String> {
+    fn new(host: &Host) -> Result<Home, String> {
+        let (address, processor) = (host.address, host.processor);
         let (made, making) = std::sync::mpsc::channel();
         let (commands, orders) = std::sync::mpsc::channel();
         let (answer, answers) = std::sync::mpsc::channel();
         thread::spawn(move || {
+            stay_on(processor);
             let isolated = unshare(CloneFlags::CLONE_NEWNET).map_err(|error| error.to_string());
             let _ = made.send(isolated.and_then(|()| interface(address)));
             for command in orders {

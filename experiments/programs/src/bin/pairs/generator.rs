@@ -124,7 +124,9 @@ fn wrk(said: &str) -> Option<Load> {
     let total: Vec<&str> = line(" requests in ")?.split_whitespace().collect();
     let answered = total.first()?.parse().ok()?;
     let errors = line("Socket errors:").map_or(Some(0.0), |line| {
-        let numbers = line.split([' ', ',']).filter_map(|word| word.parse::<f64>().ok());
+        let numbers = line
+            .split([' ', ','])
+            .filter_map(|word| word.parse::<f64>().ok());
         Some(numbers.sum())
     })?;
     let wrong = line("Non-2xx or 3xx responses:").and_then(|line| after(line, "responses:"));

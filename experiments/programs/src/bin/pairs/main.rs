@@ -127,7 +127,10 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
             "control_replies",
             median_of(&theirs, |it| it.load.replies()),
         ),
-        ("switches", median_of(&ours, |it| it.switches / it.load.seconds)),
+        (
+            "switches",
+            median_of(&ours, |it| it.switches / it.load.seconds),
+        ),
         ("worst_ms", worst(&ours)),
         ("control_worst_ms", worst(&theirs)),
         (
@@ -154,7 +157,10 @@ fn median_of(slices: &[Slice], of: impl Fn(&Slice) -> f64) -> f64 {
 }
 
 fn median(sorted: &[f64]) -> f64 {
-    match (sorted.get((sorted.len().max(1) - 1) / 2), sorted.get(sorted.len() / 2)) {
+    match (
+        sorted.get((sorted.len().max(1) - 1) / 2),
+        sorted.get(sorted.len() / 2),
+    ) {
         (Some(low), Some(high)) => low.midpoint(*high),
         _ => f64::NAN,
     }
