@@ -1,6 +1,6 @@
 // The web server of the paper's section IV, and its controls.
 //
-//   context-server [--contexts milieu|none|mutex] [--host 127.0.0.1] [--threads 8] [--close|--keep]
+//   context-server [--contexts milieu|none|mutex] [--host 127.0.0.1] [--threads 4] [--close|--keep]
 //                  [--loop no|switch|hold|serialize] [--time '1 ms'] [--when-asked]
 //
 // Each request is one of a session, whose page is in the session's language and says
@@ -56,7 +56,7 @@ const char *const HELLOS[] = {"Hello", "Grüß Gott", "Bonjour", "Hola"};
 
 struct Options {
     std::string contexts = "milieu", host = "127.0.0.1", loop = "no";
-    int threads = 8;
+    int threads = 4;
     std::chrono::nanoseconds time{0};
     bool closes = false, when_asked = false;
 };

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! They are linked with the static library of `crates/capi`, and have
-//! `milieu_bench.h` to measure with.
+//! `milieu_bench.h` to measure with. Beside them are then their specifications and the
+//! shared library, `libmilieu.so`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,19 +36,24 @@ pub fn build(folder: &Path, milieu: &Path, library: &Path) -> Result<PathBuf> {
     let kind = library.parent().and_then(Path::file_name);
     let kind = kind.context("a library in no folder")?.to_string_lossy();
     let made = process::scratch(&format!("experiments/{paper}/programs-{kind}"))?;
+    // Apart, as a program may be called what a header of the system is.
+    let headers = made.join("include");
+    std::fs::create_dir_all(&headers)?;
     let generate = |arguments: &[&str]| -> Result<String> {
         let mut command = Command::new(milieu);
         command.args(arguments);
         process::output(command)
     };
     for specification in files(folder, "ini")? {
-        let (from, to) = (path(&specification)?, path(&made)?);
+        let (from, to) = (path(&specification)?, path(&headers)?);
+        let kept = made.join(specification.file_name().unwrap_or_default());
+        std::fs::copy(&specification, kept)?;
         for language in ["cpp", "c"] {
             generate(&["spec", "generate", from, "--lang", language, "--out", to])?;
         }
     }
     let helper = generate(&["bench", "helper", "c"])?;
-    std::fs::write(made.join("milieu_bench.h"), helper)?;
+    std::fs::write(headers.join("milieu_bench.h"), helper)?;
     let mut programs = Vec::new();
     for (extension, compiler, standard) in COMPILERS {
         for source in files(folder, extension)? {
@@ -60,7 +66,7 @@ pub fn build(folder: &Path, milieu: &Path, library: &Path) -> Result<PathBuf> {
             .args([*standard, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"])
             .args(["-ffunction-sections", "-Wl,--gc-sections"])
             .args(["-I", "crates/capi/include", "-I"])
-            .arg(&made)
+            .arg(&headers)
             .arg(source)
             .arg(library)
             .args(["-ldl", "-lm", "-o"])
@@ -72,7 +78,30 @@ pub fn build(folder: &Path, milieu: &Path, library: &Path) -> Result<PathBuf> {
             bail!("{} does not compile", source.display());
         }
     }
+    link(library, &made.join("libmilieu.so"))?;
     Ok(made)
+}
+
+/// The shared library, of which experiments say how large it is.
+fn link(library: &Path, shared: &Path) -> Result<()> {
+    let mut command = process::command("cc");
+    command
+        .args(["-shared", "-Wl,--gc-sections", "-Wl,--whole-archive"])
+        .arg(library)
+        .arg("-Wl,--no-whole-archive")
+        .arg("-Wl,--version-script=crates/capi/milieu.map")
+        .args([
+            "-Wl,-soname,libmilieu.so.0",
+            "-pthread",
+            "-ldl",
+            "-lm",
+            "-o",
+        ])
+        .arg(shared);
+    match command.status()?.success() {
+        true => Ok(()),
+        false => bail!("the shared library is not linked"),
+    }
 }
 
 fn path(path: &Path) -> Result<&str> {
