@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
 const HOSTS: &str = "
 [[host]]
 name = \"far.example\"
@@ -128,4 +131,20 @@ fn mistakes_say_what_is_wrong() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(expected), "{said}");
     }
+}
+
+#[test]
+fn what_is_to_stay_on_a_processor_stays_there() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let ours = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let is_ours = |processor: &usize| ours.is_set(*processor).unwrap_or(false);
+    let last = (0..CpuSet::count()).filter(is_ours).last().unwrap();
+    write!(file, "processor = {last}\n{HOSTS}").unwrap();
+    let script = "grep Cpus_allowed_list /proc/self/status";
+    let output = Hosts(file)
+        .command(&["--loopback", "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said.split_whitespace().last(), Some(&*last.to_string()), "{said}");
 }
