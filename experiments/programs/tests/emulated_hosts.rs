@@ -138,7 +138,7 @@ fn what_is_to_stay_on_a_processor_stays_there() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let ours = sched_getaffinity(Pid::from_raw(0)).unwrap();
     let is_ours = |processor: &usize| ours.is_set(*processor).unwrap_or(false);
-    let last = (0..CpuSet::count()).filter(is_ours).last().unwrap();
+    let last = (0..CpuSet::count()).rev().find(is_ours).unwrap();
     write!(file, "processor = {last}\n{HOSTS}").unwrap();
     let script = "grep Cpus_allowed_list /proc/self/status";
     let output = Hosts(file)
@@ -146,5 +146,9 @@ fn what_is_to_stay_on_a_processor_stays_there() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said.split_whitespace().last(), Some(&*last.to_string()), "{said}");
+    assert_eq!(
+        said.split_whitespace().last(),
+        Some(&*last.to_string()),
+        "{said}"
+    );
 }
