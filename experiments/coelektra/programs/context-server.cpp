@@ -2,6 +2,7 @@
 //
 //   context-server [--contexts milieu|none|mutex] [--host 127.0.0.1] [--threads 4] [--close|--keep]
 //                  [--loop no|switch|hold|serialize] [--time '1 ms'] [--when-asked]
+//                  [--render PAGES]
 //
 // Each request is one of a session, whose page is in the session's language and says
 // whether somebody tampers: the paper's listing. What varies is who keeps contexts:
@@ -20,6 +21,9 @@
 //
 // `/begin` starts it where it waits (`--when-asked`) and counts anew, `/end` stops it and says
 // what the process has used.
+//
+// `--render 1000` serves nobody: it makes so many pages, with `--loop switch` each after a
+// switch by another context, and says how long a page takes, with the switch.
 
 #include "site.hpp"
 
@@ -57,6 +61,7 @@ const char *const HELLOS[] = {"Hello", "Grüß Gott", "Bonjour", "Hola"};
 struct Options {
     std::string contexts = "milieu", host = "127.0.0.1", loop = "no";
     int threads = 4;
+    long pages = 0;
     std::chrono::nanoseconds time{0};
     bool closes = false, when_asked = false;
 };
@@ -149,6 +154,24 @@ public:
         std::printf("listening on %d\n", ntohs(address.sin_port));
         std::fflush(stdout);
         for (std::thread &thread : threads) thread.detach();
+    }
+
+    /** Makes pages and sends them nowhere. */
+    void render() {
+        Context tc(coordinator_, "/web"), other(coordinator_, "/tamper");
+        std::string page;
+        const long begun_ns = processor_ns();
+        for (long i = 0; i < options_.pages; ++i) {
+            if (options_.loop == "switch") {
+                if (i % 2 == 0) other.template activate<Tamper>();
+                else other.template deactivate<Tamper>();
+            }
+            page.clear();
+            this->page(tc, "2", page);
+        }
+        const auto used_ns = static_cast<double>(processor_ns() - begun_ns);
+        std::printf("page_ns=%f\n", used_ns / static_cast<double>(options_.pages));
+        std::fflush(stdout);
     }
 
 private:
@@ -299,9 +322,13 @@ int serve(const Options &options) {
     milieu_options folders = milieu::Coordinator::options();
     folders.user_folder = folders.system_folder = milieu_text_of(folder.c_str());
     auto *server = new Server<Kind>(options, folders);
-    server->run();
-    int signal;
-    sigwait(&ends, &signal);
+    if (options.pages > 0) {
+        server->render();
+    } else {
+        server->run();
+        int signal;
+        sigwait(&ends, &signal);
+    }
     std::error_code ignored;
     std::filesystem::remove_all(folder, ignored);
     std::_Exit(0);
@@ -330,6 +357,7 @@ Options parse(int count, char **words) {
         else if (word == "--host") options.host = next();
         else if (word == "--threads") options.threads = std::atoi(next().c_str());
         else if (word == "--loop") options.loop = next();
+        else if (word == "--render") options.pages = std::atol(next().c_str());
         else if (word == "--time") time = next();
         else if (word == "--close") options.closes = true;
         else if (word == "--keep") options.closes = false;

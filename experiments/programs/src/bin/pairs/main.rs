@@ -7,7 +7,7 @@
 //! pair of many. So the ratio is the median over pairs, and its interval the one
 //! between order statistics, which supposes nothing of how ratios are spread.
 //!
-//! Loads are made by `httperf` (a connection for each request) or `wrk`
+//! The generators stay on one processor. Loads are made by `httperf` (a connection for each request) or `wrk`
 //! (connections stay). Processor time is the server's own, over all its threads.
 
 mod generator;
@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use experiments::{Failed, number, text, whole};
 use milieu_bench::run::protocol::{self, Invalid, Measured, Measurement, Start};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 use generator::{Generator, Load};
 
@@ -99,6 +101,7 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         seconds: number(start, "seconds")?,
         connections: whole(start, "connections")?,
     };
+    stay_apart()?;
     // Nobody has asked them anything yet.
     contexts.slice(&generator)?;
     control.slice(&generator)?;
@@ -140,6 +143,19 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
     ];
     let named = numbers.map(|(name, number)| (name.to_owned(), Measured::Number(number)));
     Ok(Measurement::Several(BTreeMap::from(named)))
+}
+
+/// Keeps this and the generators on the last of the processors, so that servers find
+/// another one free; whether they share one makes replies cheaper or dearer by a half.
+fn stay_apart() -> Result<(), Failed> {
+    let ours = sched_getaffinity(Pid::from_raw(0))?;
+    let is_ours = |processor: &usize| ours.is_set(*processor).unwrap_or(false);
+    if let Some(last) = (0..CpuSet::count()).rev().find(is_ours) {
+        let mut set = CpuSet::new();
+        set.set(last)?;
+        sched_setaffinity(Pid::from_raw(0), &set)?;
+    }
+    Ok(())
 }
 
 fn worst(slices: &[Slice]) -> f64 {
