@@ -1,0 +1,134 @@
+//! Builds programs in C and C++ from an installed tree.
+//!
+//! What is not installed is left out, and said on standard error.
+
+#![allow(dead_code)] // Each test uses its own part.
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::OnceLock,
+};
+
+/// Whether all of these can be started; says which cannot.
+pub fn has(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let started = Command::new(program).arg("--version").output();
+        !started.is_ok_and(|output| output.status.success())
+    });
+    if let Some(program) = missing {
+        eprintln!("skipped: {program} is not installed");
+    }
+    missing.is_none()
+}
+
+/// An empty folder for what a test makes.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(env!("CARGO_CRATE_NAME"))
+        .join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder for what the test makes");
+    folder
+}
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the root of the repository")
+}
+
+/// What the programs write who ran before; all of it is in the message if they failed.
+#[track_caller]
+pub fn succeed(command: &mut Command) -> String {
+    let output = command.output().expect("the program starts");
+    assert!(output.status.success(), "{command:?}:\n{}", said(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// All that a program has written.
+pub fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes))
+        .concat()
+}
+
+/// A folder with the library and the command, as the tests of the workspace have
+/// built them. What they have not built is built.
+pub fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let test = env::current_exe().expect("a test knows where it is");
+        let deps = test.parent().expect("it is in a folder");
+        let debug = deps.parent().expect("and that is in another");
+        let newest = || {
+            let archives = fs::read_dir(deps)
+                .expect("it can be listed")
+                .filter_map(|file| {
+                    let file = file.ok()?;
+                    let name = file.file_name().into_string().ok()?;
+                    let is_ours = name.starts_with("libmilieu_capi-") && name.ends_with(".a");
+                    is_ours.then_some((file.metadata().ok()?.modified().ok()?, file.path()))
+                });
+            archives.max().map(|(_, path)| path)
+        };
+        let program = debug.join("milieu");
+        let cargo = || Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+        if !program.exists() {
+            let arguments = ["build", "--package", "milieu-cli"];
+            succeed(cargo().args(arguments).current_dir(root()));
+        }
+        let archive = newest().unwrap_or_else(|| {
+            let arguments = ["build", "--package", "milieu-capi"];
+            succeed(cargo().args(arguments).current_dir(root()));
+            newest().unwrap_or(debug.join("libmilieu_capi.a"))
+        });
+        let folder = scratch("built");
+        symlink(archive, folder.join("libmilieu_capi.a")).expect("a link can be made");
+        symlink(program, folder.join("milieu")).expect("a link can be made");
+        folder
+    })
+}
+
+/// Lays out a tree.
+pub fn dist(dest: &Path, arguments: &[&str]) -> Command {
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    xtask.arg("dist").arg("--dest").arg(dest).args(arguments);
+    xtask.arg("--built").arg(built());
+    xtask
+}
+
+/// The tree that most tests only read.
+pub fn tree() -> &'static Path {
+    static TREE: OnceLock<PathBuf> = OnceLock::new();
+    TREE.get_or_init(|| {
+        let tree = scratch("tree");
+        succeed(&mut dist(&tree, &[]));
+        tree
+    })
+}
+
+/// Lets CMake look at a project.
+pub fn configure(source: &Path, build: &Path, arguments: &[&str]) -> Command {
+    let mut cmake = Command::new("cmake");
+    cmake
+        .arg("-S")
+        .arg(source)
+        .arg("-B")
+        .arg(build)
+        .args(arguments);
+    cmake
+}
+
+/// Lets CMake build it.
+pub fn build(folder: &Path) -> String {
+    succeed(Command::new("cmake").arg("--build").arg(folder))
+}
+
+/// A path for CMake.
+pub fn defined(name: &str, value: &Path) -> String {
+    format!("-D{name}={}", value.display())
+}
