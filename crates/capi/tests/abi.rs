@@ -102,13 +102,19 @@ fn program<'a>(
     }
 }
 
-/// The functions that the headers declare; those that they define aside.
+/// The functions that the headers declare.
 fn declared() -> BTreeSet<String> {
-    let mut header = fs::read_to_string(package().join("include/milieu.h")).expect("the header");
+    let mut declared = declared_in("milieu.h");
     if cfg!(feature = "stream") {
-        let streams = package().join("include/milieu/streams.h");
-        header += &fs::read_to_string(streams).expect("the header of streams");
+        declared.append(&mut declared_in("milieu/streams.h"));
     }
+    declared
+}
+
+/// The functions that a header declares; those that it defines aside.
+fn declared_in(header: &str) -> BTreeSet<String> {
+    let header = package().join("include").join(header);
+    let header = fs::read_to_string(header).expect("the header");
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut called = BTreeSet::new();
     let mut defined = BTreeSet::new();
@@ -155,7 +161,8 @@ fn the_header_declares_what_the_library_has() {
     assert_eq!(ours, declared());
 }
 
-/// Each row of `every.c` is a function, and each function a row.
+/// Each row of `every.c` is a function of `milieu.h`, and each function a row.
+/// Those of streams are misused by `streams_misuse.c`.
 #[test]
 fn every_function_is_misused_in_every_way() {
     let folder = scratch("abi-every");
@@ -167,7 +174,7 @@ fn every_function_is_misused_in_every_way() {
         let listed: Vec<String> = listed.lines().map(str::to_owned).collect();
         let names: BTreeSet<String> = listed.iter().cloned().collect();
         assert_eq!(names.len(), listed.len(), "a function has one row");
-        assert_eq!(names, declared());
+        assert_eq!(names, declared_in("milieu.h"));
     }
 }
 

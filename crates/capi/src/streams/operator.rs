@@ -487,6 +487,8 @@ pub unsafe extern "C" fn milieu_operator_define(
             // SAFETY: as the caller vouches.
             declaring.push(unsafe { declared(name, parameter)? });
         }
+        // What is leaked below has to be known to whoever looks for it.
+        let step = operator.step.ok_or_else(|| null("step"))?;
         let definition: &'static Definition = Box::leak(Box::new(Definition {
             name,
             summary,
@@ -500,7 +502,7 @@ pub unsafe extern "C" fn milieu_operator_define(
         }));
         let defined = Arc::new(Defined {
             make: operator.make,
-            step: operator.step.ok_or_else(|| null("step"))?,
+            step,
             wake: operator.wake,
             save: operator.save,
             restore: operator.restore,
