@@ -1,0 +1,12 @@
+//! The right core time and the right stack for every thread, on unmodified systems.
+//!
+//! Thread Evolution Kit: attributes say what a thread is for; the CPU mediator
+//! moves threads between the fast and the lazy region; the stack tuner learns how
+//! much stack each needs; the thread information table tells all of it, also to
+//! other processes.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod stack;

@@ -1,0 +1,1 @@
+//! Stacks: how deep they were, how large they need to be.
