@@ -6,7 +6,11 @@
 //! other processes.
 #![no_std]
 
-#[cfg(test)]
+#[cfg(any(test, loom))]
 extern crate std;
 
+pub mod attributes;
+pub mod kernel;
 pub mod stack;
+mod sync;
+pub mod table;

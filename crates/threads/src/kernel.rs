@@ -1,0 +1,344 @@
+//! System calls, made so that a program does not notice: no cancellation points,
+//! `errno` stays what it was, nothing is allocated.
+
+use core::ffi::{CStr, c_int, c_long};
+use core::fmt::{self, Write as _};
+
+/// Why the kernel refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// Its name, for those that occur here.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            libc::EPERM => "EPERM, not permitted",
+            libc::ENOENT => "ENOENT, does not exist",
+            libc::ESRCH => "ESRCH, no such thread",
+            libc::EAGAIN => "EAGAIN, try again",
+            libc::ENOMEM => "ENOMEM, no memory",
+            libc::EACCES => "EACCES, no access",
+            libc::EBUSY => "EBUSY, in use",
+            libc::EEXIST => "EEXIST, is there",
+            libc::EINVAL => "EINVAL, not valid",
+            libc::EMFILE => "EMFILE, too many open files",
+            libc::EROFS => "EROFS, read-only",
+            libc::ENOSYS => "ENOSYS, this kernel cannot",
+            libc::EOPNOTSUPP => "EOPNOTSUPP, not supported here",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "error {}", self.0),
+        }
+    }
+}
+
+impl core::error::Error for Errno {}
+
+/// # Safety
+/// As the system call, for which the arguments are meant.
+pub(crate) unsafe fn call(number: c_long, arguments: [usize; 6]) -> Result<usize, Errno> {
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the caller answers for the arguments; `errno` is the thread's own
+    // and its address is valid while the thread lives.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let result = libc::syscall(number, a, b, c, d, e, f);
+        if result == -1 {
+            let error = Errno(*errno);
+            *errno = before;
+            return Err(error);
+        }
+        Ok(result.cast_unsigned() as usize)
+    }
+}
+
+/// The kernel's number of this thread.
+#[must_use]
+pub fn thread_id() -> u32 {
+    // SAFETY: has no arguments and cannot fail.
+    unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// The kernel's number of this process.
+#[must_use]
+pub fn process_id() -> u32 {
+    // SAFETY: has no arguments and cannot fail.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// Whether a thread of this process is there.
+pub(crate) fn is_alive(thread: u32) -> bool {
+    let arguments = [process_id() as usize, thread as usize, 0, 0, 0, 0];
+    // SAFETY: signal 0 only asks.
+    let result = unsafe { call(libc::SYS_tgkill, arguments) };
+    result != Err(Errno(libc::ESRCH))
+}
+
+pub(crate) fn sleep_ns(nanoseconds: c_long) {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: nanoseconds,
+    };
+    let arguments = [&raw const time as usize, 0, 0, 0, 0, 0];
+    // SAFETY: reads `time`, which lives; that a signal cuts it short does no harm.
+    let _ = unsafe { call(libc::SYS_nanosleep, arguments) };
+}
+
+/// Nanoseconds since the machine started, sleep included, as `/proc/PID/stat`
+/// counts the beginnings of threads.
+#[must_use]
+pub fn boot_time_ns() -> u64 {
+    clock_ns(libc::CLOCK_BOOTTIME).unwrap_or(0)
+}
+
+/// The processor time that a thread of this process has had.
+#[must_use]
+pub fn thread_cpu_ns(thread: u32) -> Option<u64> {
+    // The kernel's encoding of a thread's clock: its number inverted, and the
+    // bits for one thread and for scheduled time.
+    let clock = ((!thread) << 3) | 4 | 2;
+    clock_ns(clock.cast_signed())
+}
+
+fn clock_ns(clock: c_int) -> Option<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes to `time`; a clock that is not known is an error. `errno` is
+    // put back as in `call`.
+    let result = unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let result = libc::clock_gettime(clock, &raw mut time);
+        *errno = before;
+        result
+    };
+    #[allow(clippy::unnecessary_cast, reason = "narrower on 32 bits")]
+    (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// An open file, closed in the end.
+pub(crate) struct File(c_int);
+
+impl File {
+    pub fn open(path: &CStr, flags: c_int) -> Result<File, Errno> {
+        File::open_at(libc::AT_FDCWD, path, flags)
+    }
+
+    fn open_at(folder: c_int, path: &CStr, flags: c_int) -> Result<File, Errno> {
+        let flags = flags | libc::O_CLOEXEC;
+        let arguments = [
+            folder as usize,
+            path.as_ptr() as usize,
+            flags as usize,
+            0o600,
+            0,
+            0,
+        ];
+        // SAFETY: the path ends with a zero and lives.
+        unsafe { call(libc::SYS_openat, arguments) }.map(|it| File(it as c_int))
+    }
+
+    /// Takes what somebody opened.
+    ///
+    /// # Safety
+    /// Nobody else closes it.
+    pub unsafe fn from_raw(descriptor: c_int) -> File {
+        File(descriptor)
+    }
+
+    pub fn raw(&self) -> c_int {
+        self.0
+    }
+
+    /// Reads until the space is full or there is no more.
+    pub fn read<'s>(&self, space: &'s mut [u8]) -> Result<&'s [u8], Errno> {
+        let mut length = 0;
+        while length < space.len() {
+            let rest = &mut space[length..];
+            let arguments = [
+                self.0 as usize,
+                rest.as_mut_ptr() as usize,
+                rest.len(),
+                0,
+                0,
+                0,
+            ];
+            // SAFETY: writes into `rest`, no more than it has.
+            match unsafe { call(libc::SYS_read, arguments) } {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(Errno(libc::EINTR)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(&space[..length])
+    }
+
+    /// Writes all of it at once, as files of the kernel want it.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
+        let arguments = [
+            self.0 as usize,
+            bytes.as_ptr() as usize,
+            bytes.len(),
+            0,
+            0,
+            0,
+        ];
+        loop {
+            // SAFETY: reads `bytes`, no more than there are.
+            match unsafe { call(libc::SYS_write, arguments) } {
+                Ok(_) => return Ok(()),
+                Err(Errno(libc::EINTR)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: it is ours alone. Nobody could do anything about an error.
+        let _ = unsafe { call(libc::SYS_close, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+pub(crate) fn write_file(path: &CStr, bytes: &[u8]) -> Result<(), Errno> {
+    File::open(path, libc::O_WRONLY)?.write(bytes)
+}
+
+pub(crate) fn read_file<'s>(path: &CStr, space: &'s mut [u8]) -> Result<&'s [u8], Errno> {
+    File::open(path, libc::O_RDONLY)?.read(space)
+}
+
+pub(crate) fn make_folder(path: &CStr) -> Result<(), Errno> {
+    let arguments = [
+        libc::AT_FDCWD as usize,
+        path.as_ptr() as usize,
+        0o755,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the path ends with a zero and lives.
+    unsafe { call(libc::SYS_mkdirat, arguments) }.map(|_| ())
+}
+
+pub(crate) fn remove_folder(path: &CStr) -> Result<(), Errno> {
+    let arguments = [
+        libc::AT_FDCWD as usize,
+        path.as_ptr() as usize,
+        libc::AT_REMOVEDIR as usize,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the path ends with a zero and lives.
+    unsafe { call(libc::SYS_unlinkat, arguments) }.map(|_| ())
+}
+
+/// The limits of this process, and perhaps new ones.
+pub(crate) fn limit(resource: u32, new: Option<libc::rlimit64>) -> Result<libc::rlimit64, Errno> {
+    let mut old = libc::rlimit64 {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let new = new.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let arguments = [
+        0,
+        resource as usize,
+        new as usize,
+        &raw mut old as usize,
+        0,
+        0,
+    ];
+    // SAFETY: reads `new` unless it is null, and writes to `old`.
+    unsafe { call(libc::SYS_prlimit64, arguments) }?;
+    Ok(old)
+}
+
+/// Text of bounded length that ends with a zero, for paths; what does not fit
+/// makes it invalid.
+pub(crate) struct Text<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Text<N> {
+    pub fn of(arguments: fmt::Arguments<'_>) -> Option<Text<N>> {
+        let mut text = Text {
+            bytes: [0; N],
+            length: 0,
+        };
+        text.write_fmt(arguments).ok()?;
+        Some(text)
+    }
+
+    pub fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+
+    pub fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl<const N: usize> fmt::Write for Text<N> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let end = self.length + part.len();
+        // One is left for the zero at the end.
+        if end >= N || part.contains('\0') {
+            return Err(fmt::Error);
+        }
+        self.bytes[self.length..end].copy_from_slice(part.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_leaves_errno_alone() {
+        // SAFETY: the address of this thread's own `errno`.
+        let errno = unsafe { &mut *libc::__errno_location() };
+        *errno = 4711;
+        assert_eq!(
+            File::open(c"/nowhere/at/all", libc::O_RDONLY).err(),
+            Some(Errno(libc::ENOENT))
+        );
+        assert_eq!(thread_cpu_ns(u32::MAX >> 4), None);
+        assert_eq!(*errno, 4711);
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_is_none() {
+        assert!(Text::<4>::of(format_args!("abcd")).is_none());
+        let text = Text::<5>::of(format_args!("ab{}", 12)).expect("it fits");
+        assert_eq!((text.as_c_str(), text.as_str()), (c"ab12", "ab12"));
+    }
+
+    #[test]
+    fn threads_are_alive_and_have_used_the_processor() {
+        assert!(is_alive(thread_id()) && !is_alive(u32::MAX >> 1));
+        assert!(thread_cpu_ns(thread_id()).is_some_and(|it| it > 0));
+    }
+}

@@ -1,0 +1,88 @@
+//! Models of a line and of the table: every interleaving of the shipped code.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::*;
+
+fn bits(identity: u64, value: u64) -> Bits {
+    Bits {
+        tid: value as u32,
+        identity,
+        words: [value, 0, 0, 0, 0, value],
+    }
+}
+
+fn whole(bits: &Bits) -> bool {
+    let value = bits.words[0];
+    bits.words[5] == value && u64::from(bits.tid) == value
+}
+
+#[test]
+fn who_reads_sees_all_of_a_write_or_nothing() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let line = Arc::new(Line::new());
+        let writing = line.clone();
+        let writer = thread::spawn(move || {
+            writing.write(|it| *it = bits(1, 1)).unwrap();
+            writing.write(|it| *it = bits(1, 2)).unwrap();
+        });
+        if let Ok(seen) = line.read() {
+            assert!(whole(&seen), "{seen:?}");
+        }
+        writer.join().unwrap();
+        assert_eq!(line.read(), Ok(bits(1, 2)));
+    });
+}
+
+#[test]
+fn who_writes_sees_what_was_written_before() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let line = Arc::new(Line::new());
+        let add = |line: &Line| {
+            let add = |it: &mut Bits| {
+                assert!(whole(it), "{it:?}");
+                *it = bits(1, it.words[0] + 1);
+            };
+            u64::from(line.write(add).is_ok())
+        };
+        let other = line.clone();
+        let writer = thread::spawn(move || add(&other));
+        let here = add(&line);
+        let there = writer.join().unwrap();
+        assert_eq!(line.read(), Ok(bits(1, here + there)));
+    });
+}
+
+#[test]
+fn two_threads_never_get_the_same_line() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let memory = Arc::new((Header::new(), [Line::new(), Line::new()]));
+        let insert = |memory: &(Header, [Line; 2]), identity| {
+            let table = Lines {
+                header: &memory.0,
+                lines: &memory.1,
+            };
+            let entry = Entry::of(identity, identity as u32, Attributes::default());
+            table.insert(entry)
+        };
+        let other = memory.clone();
+        let inserting = thread::spawn(move || insert(&other, 2));
+        let here = insert(&memory, 3);
+        let there = inserting.join().unwrap();
+        assert!(here != there, "{here:?} {there:?}");
+        let table = Lines {
+            header: &memory.0,
+            lines: &memory.1,
+        };
+        for (identity, slot) in [(3, here), (2, there)] {
+            assert_eq!(table.slot(identity), slot.ok());
+        }
+    });
+}
