@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod attributes;
 pub mod kernel;
+pub mod mediator;
 pub mod stack;
 mod sync;
 pub mod table;

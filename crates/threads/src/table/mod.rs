@@ -67,6 +67,7 @@ pub struct Slot(pub u32);
 
 /// Where the CPU mediator has put a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
 pub enum Region {
     /// Where the program, or the system, wants it.
     #[default]

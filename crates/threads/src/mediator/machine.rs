@@ -1,0 +1,446 @@
+//! The state of the mediator, and what changes it.
+//!
+//! Threads are nodes of a doubly linked list, in an array that has one for each
+//! line of the thread information table. An event costs what the threads cost that
+//! it concerns; only when the fast region becomes empty, or ceases to be, and when
+//! turns begin and end, are all of them looked at.
+
+use super::{Action, BOOST_DEPTH, Kind, Placement, Settings};
+use crate::attributes::Priority;
+use crate::table::{Region, Slot};
+
+/// One more than the place of a node, so that memory of zeros has no links.
+type Link = u32;
+
+/// What the mediator knows of a thread. Zeros in memory are no thread.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Node {
+    /// Processor time and blockings when it was seen to have blocked.
+    cpu_ns: u64,
+    blockings: u64,
+    tid: u32,
+    previous: Link,
+    next: Link,
+    /// The thread that has the lock for which it waits.
+    waits_for: Link,
+    priority: Priority,
+    /// The priority that counts while it is in the fast region.
+    urgency: Priority,
+    /// Where it was put last.
+    placed_priority: Priority,
+    placed: Region,
+    is_here: bool,
+    is_critical: bool,
+    is_excluded: bool,
+    is_blocked: bool,
+    is_demoted: bool,
+    /// It began as lazy and cannot return.
+    is_bound: bool,
+    is_fast: bool,
+}
+
+impl Node {
+    fn placement(&self) -> Placement {
+        match self.placed {
+            Region::Own => Placement::Own,
+            Region::Fast => Placement::Fast(self.placed_priority),
+            Region::Lazy => Placement::Lazy,
+        }
+    }
+
+    /// Its own priority, if it is urgent whoever waits for it.
+    fn own_urgency(&self) -> Option<Priority> {
+        (self.is_critical && !self.is_demoted).then_some(self.priority)
+    }
+}
+
+/// Takes what is to be done.
+pub type Sink<'s> = &'s mut dyn FnMut(Action);
+
+/// The mediator's state machine. Events about threads that are not there change
+/// nothing.
+pub struct Machine<'m> {
+    nodes: &'m mut [Node],
+    settings: Settings,
+    first: Link,
+    /// How many are in the fast region.
+    fast: u32,
+    /// How many wait for somebody's lock.
+    waiting: u32,
+    is_open: bool,
+    is_turn: bool,
+    /// When the turn, or the wait for one, was first seen.
+    since_ns: Option<u64>,
+}
+
+impl<'m> Machine<'m> {
+    /// A mediator without threads, over as many nodes as the table has lines.
+    /// They are overwritten as threads come.
+    #[must_use]
+    pub fn new(nodes: &'m mut [Node], settings: Settings) -> Machine<'m> {
+        Machine {
+            nodes,
+            settings,
+            first: 0,
+            fast: 0,
+            waiting: 0,
+            is_open: true,
+            is_turn: false,
+            since_ns: None,
+        }
+    }
+
+    /// How it works.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How many threads are in the fast region.
+    #[must_use]
+    pub fn fast_count(&self) -> u32 {
+        self.fast
+    }
+
+    /// Where a thread was put last.
+    #[must_use]
+    pub fn placement(&self, slot: Slot) -> Option<Placement> {
+        self.node(slot).map(Node::placement)
+    }
+
+    /// Whether a thread has kept the processor for too long and was demoted.
+    #[must_use]
+    pub fn is_demoted(&self, slot: Slot) -> bool {
+        self.node(slot).is_some_and(|it| it.is_demoted)
+    }
+
+    /// A thread begins. Whoever was in its place before has ended unseen.
+    pub fn add(&mut self, slot: Slot, tid: u32, kind: Kind, out: Sink<'_>) {
+        self.remove(slot, out);
+        let first = self.first;
+        let is_bound = kind == Kind::Ordinary && !self.settings.is_reversible;
+        let Some(node) = self.nodes.get_mut(slot.0 as usize) else {
+            return;
+        };
+        *node = Node {
+            tid,
+            next: first,
+            is_here: true,
+            is_bound,
+            ..Node::default()
+        };
+        node.become_kind(kind);
+        if let Some(next) = self.linked(first) {
+            self.nodes[next].previous = slot.0 + 1;
+        }
+        self.first = slot.0 + 1;
+        self.settle(self.fast, slot.0 + 1, out);
+    }
+
+    /// A thread ends.
+    pub fn remove(&mut self, slot: Slot, out: Sink<'_>) {
+        let Some(node) = self.node(slot).copied() else {
+            return;
+        };
+        let fast = self.fast;
+        if self.waiting > 0 {
+            self.forget_waiting(slot.0 + 1);
+        }
+        self.waiting -= u32::from(node.waits_for != 0);
+        self.fast -= u32::from(node.is_fast);
+        match self.linked(node.previous) {
+            Some(previous) => self.nodes[previous].next = node.next,
+            None => self.first = node.next,
+        }
+        if let Some(next) = self.linked(node.next) {
+            self.nodes[next].previous = node.previous;
+        }
+        self.nodes[slot.0 as usize] = Node::default();
+        self.settle(fast, node.waits_for, out);
+    }
+
+    /// A thread's attributes were set. That also ends a demotion.
+    pub fn set_kind(&mut self, slot: Slot, kind: Kind, out: Sink<'_>) {
+        self.change(slot, out, |node| node.become_kind(kind));
+    }
+
+    /// A thread begins, or ceases, to wait for something that is no lock.
+    pub fn set_blocked(&mut self, slot: Slot, is_blocked: bool, out: Sink<'_>) {
+        if self.settings.leaves_while_blocked {
+            self.change(slot, out, |node| node.is_blocked = is_blocked);
+        }
+    }
+
+    /// A thread waits for a lock that another has: if it is urgent, so is that.
+    pub fn waits(&mut self, waiter: Slot, owner: Slot, out: Sink<'_>) {
+        self.served(waiter, out);
+        if waiter == owner || self.node(owner).is_none() || self.node(waiter).is_none() {
+            return;
+        }
+        self.nodes[waiter.0 as usize].waits_for = owner.0 + 1;
+        self.waiting += 1;
+        self.settle(self.fast, owner.0 + 1, out);
+    }
+
+    /// A thread waits for a lock no more.
+    pub fn served(&mut self, waiter: Slot, out: Sink<'_>) {
+        let Some(owner) = self.node(waiter).map(|it| it.waits_for) else {
+            return;
+        };
+        if owner != 0 {
+            self.nodes[waiter.0 as usize].waits_for = 0;
+            self.waiting -= 1;
+            self.settle(self.fast, owner, out);
+        }
+    }
+
+    /// A critical thread is one no more, until its attributes are set again.
+    pub fn demote(&mut self, slot: Slot, out: Sink<'_>) {
+        self.change(slot, out, |node| node.is_demoted = node.is_critical);
+    }
+
+    /// How much processor time a thread has had and how often it has blocked, to
+    /// be told a few times a second of each in the fast region. Returns whether it
+    /// was demoted for never having blocked for too long.
+    pub fn observe(&mut self, slot: Slot, cpu_ns: u64, blockings: u64, out: Sink<'_>) -> bool {
+        let limit = self.settings.spin_ns_max;
+        let Some(node) = self.node_mut(slot) else {
+            return false;
+        };
+        // Whoever was boosted does what it does in another's name.
+        let is_watched = node.is_fast && node.own_urgency().is_some();
+        if !is_watched || node.cpu_ns == 0 || node.blockings != blockings {
+            node.cpu_ns = cpu_ns;
+            node.blockings = blockings;
+            return false;
+        }
+        let is_spinning = cpu_ns.saturating_sub(node.cpu_ns) >= limit;
+        if is_spinning {
+            self.demote(slot, out);
+        }
+        is_spinning
+    }
+
+    /// Time goes on. Returns when to come again, if that matters: the first time
+    /// soon after the fast region has ceased to be empty.
+    pub fn tick(&mut self, now_ns: u64, out: Sink<'_>) -> Option<u64> {
+        let wait = self.settings.lazy_wait_ns_max?;
+        if self.fast == 0 || !self.settings.is_reversible || !self.is_open {
+            return None;
+        }
+        let percent = u64::from(self.settings.turn_percent.clamp(1, 50));
+        let turn = wait / (100 - percent) * percent;
+        let since = *self.since_ns.get_or_insert(now_ns);
+        let length = |is_turn: bool| if is_turn { turn } else { wait };
+        let end = since.saturating_add(length(self.is_turn));
+        if now_ns < end {
+            return Some(end);
+        }
+        self.is_turn = !self.is_turn;
+        self.since_ns = Some(now_ns);
+        self.place_all(out);
+        Some(now_ns.saturating_add(length(self.is_turn)))
+    }
+
+    /// Lets all threads return and keeps them there, or mediates again.
+    pub fn set_open(&mut self, is_open: bool, out: Sink<'_>) {
+        self.is_open = is_open;
+        self.place_all(out);
+    }
+
+    /// The process has forked, and this is the child, where one thread is left. It
+    /// has a new number, is critical no more, and returns.
+    pub fn after_fork(&mut self, slot: Slot, tid: u32, out: Sink<'_>) {
+        let own = self.node(slot).copied();
+        let mut link = self.first;
+        while let Some(at) = self.linked(link) {
+            link = self.nodes[at].next;
+            self.nodes[at] = Node::default();
+        }
+        (self.first, self.fast, self.waiting) = (0, 0, 0);
+        let Some(own) = own else {
+            return;
+        };
+        self.nodes[slot.0 as usize] = Node {
+            tid,
+            is_here: true,
+            is_excluded: own.is_excluded,
+            is_bound: own.is_bound,
+            placed: own.placed,
+            placed_priority: own.placed_priority,
+            ..Node::default()
+        };
+        self.first = slot.0 + 1;
+        self.settle(1, self.first, out);
+    }
+
+    /// Threads in the fast region.
+    pub fn fast_threads(&self) -> impl Iterator<Item = (Slot, u32)> + '_ {
+        self.threads()
+            .filter(|(_, it)| it.is_fast)
+            .map(|(slot, it)| (slot, it.tid))
+    }
+
+    fn threads(&self) -> impl Iterator<Item = (Slot, &Node)> + '_ {
+        let mut link = self.first;
+        core::iter::from_fn(move || {
+            let at = self.linked(link)?;
+            let node = &self.nodes[at];
+            link = node.next;
+            Some((Slot(at as u32), node))
+        })
+    }
+
+    fn node(&self, slot: Slot) -> Option<&Node> {
+        let node = self.nodes.get(slot.0 as usize);
+        node.filter(|it| it.is_here)
+    }
+
+    fn node_mut(&mut self, slot: Slot) -> Option<&mut Node> {
+        let node = self.nodes.get_mut(slot.0 as usize);
+        node.filter(|it| it.is_here)
+    }
+
+    /// Where the node is to which this leads. Links are places of nodes, always.
+    fn linked(&self, link: Link) -> Option<usize> {
+        let at = (link as usize).checked_sub(1)?;
+        (at < self.nodes.len()).then_some(at)
+    }
+
+    fn change(&mut self, slot: Slot, out: Sink<'_>, change: impl FnOnce(&mut Node)) {
+        if let Some(node) = self.node_mut(slot) {
+            change(node);
+            self.settle(self.fast, slot.0 + 1, out);
+        }
+    }
+
+    /// Nobody waits any more for a thread that ends.
+    fn forget_waiting(&mut self, owner: Link) {
+        let mut link = self.first;
+        while let Some(at) = self.linked(link) {
+            let node = &mut self.nodes[at];
+            link = node.next;
+            if node.waits_for == owner {
+                node.waits_for = 0;
+                self.waiting -= 1;
+            }
+        }
+    }
+
+    /// Looks anew at a thread of which something has changed and at those that it
+    /// waits for, and puts whom it concerns where they belong. `fast_before` is
+    /// how many were in the fast region before the change.
+    fn settle(&mut self, fast_before: u32, from: Link, out: Sink<'_>) {
+        for at in self.chain(from).into_iter().map_while(|it| it) {
+            let urgency = self.urgency(at);
+            let node = &mut self.nodes[at];
+            let was_fast = core::mem::replace(&mut node.is_fast, urgency.is_some());
+            node.urgency = urgency.unwrap_or_default();
+            self.fast = self.fast - u32::from(was_fast) + u32::from(urgency.is_some());
+        }
+        if (fast_before == 0) == (self.fast == 0) {
+            for at in self.chain(from).into_iter().map_while(|it| it) {
+                self.place(at, out);
+            }
+        } else {
+            self.is_turn = false;
+            self.since_ns = None;
+            self.place_all(out);
+        }
+    }
+
+    /// A thread, the one that it waits for, and so on.
+    fn chain(&self, from: Link) -> [Option<usize>; BOOST_DEPTH + 1] {
+        let mut link = from;
+        core::array::from_fn(|_| {
+            let at = self.linked(link)?;
+            link = self.nodes[at].waits_for;
+            Some(at)
+        })
+    }
+
+    /// With which priority a thread is in the fast region, if it is.
+    fn urgency(&self, at: usize) -> Option<Priority> {
+        let node = &self.nodes[at];
+        if !node.is_here || node.is_excluded || node.is_bound {
+            return None;
+        }
+        let leaves = node.is_blocked && self.settings.leaves_while_blocked;
+        let others = self.urgency_of_waiting(at);
+        let own = node.own_urgency().filter(|_| !leaves || others.is_some());
+        own.into_iter().chain(others).min()
+    }
+
+    /// The first priority of those that wait for a thread, directly or not.
+    fn urgency_of_waiting(&self, at: usize) -> Option<Priority> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let reaches = |link: Link| {
+            let mut chain = self.chain(link).into_iter().map_while(|it| it);
+            chain.any(|it| it == at)
+        };
+        self.threads()
+            .filter(|(slot, it)| it.waits_for != 0 && slot.0 as usize != at)
+            .filter(|(_, it)| reaches(it.waits_for))
+            .filter_map(|(_, it)| it.own_urgency())
+            .min()
+    }
+
+    fn wanted(&self, node: &Node) -> Placement {
+        if node.is_bound {
+            return Placement::Lazy;
+        }
+        let is_own = self.fast == 0 || self.is_turn || !self.is_open || node.is_excluded;
+        match (is_own, node.is_fast) {
+            (true, _) => Placement::Own,
+            (false, true) => Placement::Fast(node.urgency),
+            // Who was not bound to be lazy when it began can never become so.
+            (false, false) if !self.settings.is_reversible => Placement::Own,
+            (false, false) => Placement::Lazy,
+        }
+    }
+
+    fn place(&mut self, at: usize, out: Sink<'_>) {
+        let node = &self.nodes[at];
+        let placement = self.wanted(node);
+        if !node.is_here || node.placement() == placement {
+            return;
+        }
+        let node = &mut self.nodes[at];
+        node.placed = placement.region();
+        if let Placement::Fast(priority) = placement {
+            node.placed_priority = priority;
+        }
+        out(Action {
+            slot: Slot(at as u32),
+            tid: node.tid,
+            placement,
+        });
+    }
+
+    /// The urgent first: whoever waits for the processor shall not wait for this.
+    fn place_all(&mut self, out: Sink<'_>) {
+        for is_fast in [true, false] {
+            let mut link = self.first;
+            while let Some(at) = self.linked(link) {
+                link = self.nodes[at].next;
+                if self.nodes[at].is_fast == is_fast {
+                    self.place(at, out);
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    fn become_kind(&mut self, kind: Kind) {
+        self.is_critical = matches!(kind, Kind::Critical(_));
+        self.is_excluded = kind == Kind::Excluded;
+        self.is_demoted = false;
+        if let Kind::Critical(priority) = kind {
+            self.priority = priority;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The CPU mediator: which threads are in the fast region, and which wait in the
+//! lazy region until it is empty (Thread Evolution Kit, section IV-A).
+//!
+//! [`Machine`] decides, without a clock, without system calls, and without
+//! allocation: threads come and go, change what they are for, block, wait for
+//! each other's locks; what is to be done about it comes out as [`Action`]s, to be
+//! applied by a rung.
+//!
+//! A thread is *urgent* if it is time-critical and was not demoted, or if an
+//! urgent thread waits for a lock that it has. Urgent threads are in the fast
+//! region; as an option they leave it while they block. Then:
+//!
+//! | | fast region empty, or it is the lazy ones' turn | otherwise |
+//! |---|---|---|
+//! | urgent | own | fast, in the order of their priorities |
+//! | excluded | own | own |
+//! | any other | own | lazy |
+//!
+//! *Own* is what the program wants: it is what a thread had, changed by what the
+//! program has asked for since. In the paper only the end of a thread takes it
+//! out of the fast region; a permanent critical thread would then keep the rest
+//! lazy for ever, so its attributes, a demotion and turns do so too.
+//!
+//! Where a thread that has become lazy cannot return ([`Settings::is_reversible`]),
+//! it is decided when it begins: it is lazy for as long as it lives unless it is
+//! critical or excluded then.
+
+mod machine;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use crate::attributes::{Attributes, Priority};
+use crate::table::{Region, Slot};
+
+pub use machine::{Machine, Node};
+
+/// How far a critical thread's urgency reaches along locks: it waits for a thread
+/// that waits for a thread, and so on.
+pub const BOOST_DEPTH: usize = 16;
+
+/// How the mediator works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether a thread is out of the fast region while it blocks.
+    pub leaves_while_blocked: bool,
+    /// Whether a thread that has become lazy can return; the rung says so.
+    pub is_reversible: bool,
+    /// How long threads may be lazy before they get a turn, in nanoseconds;
+    /// without it they wait until the fast region is empty.
+    pub lazy_wait_ns_max: Option<u64>,
+    /// How much of the time is turns then, in percent: 1 to 50.
+    pub turn_percent: u8,
+    /// For how long a critical thread may keep a processor without ever blocking,
+    /// in nanoseconds of its processor time, before it is demoted.
+    pub spin_ns_max: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            leaves_while_blocked: false,
+            is_reversible: true,
+            lazy_wait_ns_max: Some(1_000_000_000),
+            turn_percent: 5,
+            spin_ns_max: 300_000_000,
+        }
+    }
+}
+
+/// What the mediator makes of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Goes to the fast region.
+    Critical(Priority),
+    /// Waits in the lazy region.
+    Ordinary,
+    /// Is left alone: it is on the exclusion list.
+    Excluded,
+}
+
+impl From<&Attributes> for Kind {
+    fn from(attributes: &Attributes) -> Kind {
+        if attributes.is_time_critical() {
+            Kind::Critical(attributes.priority())
+        } else {
+            Kind::Ordinary
+        }
+    }
+}
+
+/// Where a thread belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Where the program wants it.
+    Own,
+    /// In the fast region, before those with a higher nice value.
+    Fast(Priority),
+    /// In the lazy region.
+    Lazy,
+}
+
+impl Placement {
+    /// Without the priority.
+    #[must_use]
+    pub fn region(self) -> Region {
+        match self {
+            Placement::Own => Region::Own,
+            Placement::Fast(_) => Region::Fast,
+            Placement::Lazy => Region::Lazy,
+        }
+    }
+}
+
+/// A thread that has to be put elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    /// Its line in the thread information table.
+    pub slot: Slot,
+    /// The kernel's number of it.
+    pub tid: u32,
+    /// Where it belongs from now on.
+    pub placement: Placement,
+}
