@@ -1,8 +1,9 @@
 //! System calls, made so that a program does not notice: no cancellation points,
 //! `errno` stays what it was, nothing is allocated.
 
-use core::ffi::{CStr, c_int, c_long};
+use core::ffi::{CStr, c_int, c_long, c_void};
 use core::fmt::{self, Write as _};
+use core::ptr::{NonNull, null_mut};
 
 /// Why the kernel refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,20 @@ pub fn thread_cpu_ns(thread: u32) -> Option<u64> {
     // bits for one thread and for scheduled time.
     let clock = ((!thread) << 3) | 4 | 2;
     clock_ns(clock.cast_signed())
+}
+
+/// How often a thread of this process has given the processor away because it had
+/// to wait for something.
+#[must_use]
+pub fn thread_blockings(thread: u32) -> Option<u64> {
+    let path = Text::<48>::of(format_args!("/proc/self/task/{thread}/status"))?;
+    let mut space = [0; 4096];
+    let text = core::str::from_utf8(read_file(path.as_c_str(), &mut space).ok()?).ok()?;
+    let number = |line: &str| {
+        let rest = line.strip_prefix("voluntary_ctxt_switches:")?;
+        rest.trim().parse().ok()
+    };
+    text.lines().find_map(number)
 }
 
 fn clock_ns(clock: c_int) -> Option<u64> {
@@ -253,6 +268,77 @@ pub(crate) fn remove_folder(path: &CStr) -> Result<(), Errno> {
     unsafe { call(libc::SYS_unlinkat, arguments) }.map(|_| ())
 }
 
+/// Tells the names in a folder.
+pub(crate) fn each_name(folder: &File, mut tell: impl FnMut(&str)) -> Result<(), Errno> {
+    let mut space = [0u8; 2048];
+    loop {
+        let arguments = [
+            folder.raw() as usize,
+            space.as_mut_ptr() as usize,
+            space.len(),
+            0,
+            0,
+            0,
+        ];
+        // SAFETY: writes into the space.
+        let length = unsafe { call(libc::SYS_getdents64, arguments) }?;
+        if length == 0 {
+            return Ok(());
+        }
+        let mut rest = &space[..length];
+        // Inode and offset, 8 bytes each, the entry's length, its kind, its name.
+        while rest.len() > 19 {
+            let entry_length = usize::from(u16::from_ne_bytes([rest[16], rest[17]]));
+            let Some((entry, others)) = rest.split_at_checked(entry_length.max(19)) else {
+                return Ok(());
+            };
+            let name = CStr::from_bytes_until_nul(&entry[19..]);
+            if let Some(name) = name.ok().and_then(|it| it.to_str().ok()) {
+                tell(name);
+            }
+            rest = others;
+        }
+    }
+}
+
+/// New memory of zeros, which the system gives as it is used.
+pub(crate) fn memory(bytes: usize) -> Result<NonNull<c_void>, Errno> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new memory.
+    unsafe { map(null_mut(), bytes, protection, flags, -1) }
+}
+
+/// # Safety
+/// As `mmap`: where the flags say that memory is to be replaced, it may be.
+pub(crate) unsafe fn map(
+    at: *mut c_void,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+) -> Result<NonNull<c_void>, Errno> {
+    // SAFETY: the caller answers for it; `errno` is put back as in `call`.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let start = libc::mmap(at, bytes, protection, flags, descriptor, 0);
+        let error = Errno(*errno);
+        *errno = before;
+        match NonNull::new(start) {
+            Some(start) if start.as_ptr() != libc::MAP_FAILED => Ok(start),
+            _ => Err(error),
+        }
+    }
+}
+
+/// Whether there is such a process.
+pub(crate) fn is_process(process: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    let result = unsafe { call(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) };
+    result != Err(Errno(libc::ESRCH))
+}
+
 /// The limits of this process, and perhaps new ones.
 pub(crate) fn limit(resource: u32, new: Option<libc::rlimit64>) -> Result<libc::rlimit64, Errno> {
     let mut old = libc::rlimit64 {
@@ -340,5 +426,9 @@ mod tests {
     fn threads_are_alive_and_have_used_the_processor() {
         assert!(is_alive(thread_id()) && !is_alive(u32::MAX >> 1));
         assert!(thread_cpu_ns(thread_id()).is_some_and(|it| it > 0));
+        let before = thread_blockings(thread_id()).expect("it is alive");
+        sleep_ns(1000);
+        assert!(thread_blockings(thread_id()) > Some(before));
+        assert_eq!(thread_blockings(u32::MAX >> 1), None);
     }
 }

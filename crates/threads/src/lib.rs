@@ -11,7 +11,13 @@ extern crate std;
 
 pub mod attributes;
 pub mod kernel;
+#[cfg(not(loom))]
+pub mod lock;
 pub mod mediator;
+#[cfg(not(loom))]
+pub mod program;
+#[cfg(not(loom))]
+pub mod rung;
 pub mod stack;
 mod sync;
 pub mod table;

@@ -115,6 +115,12 @@ impl<'m> Machine<'m> {
         self.node(slot).is_some_and(|it| it.is_demoted)
     }
 
+    /// Whether a thread is left alone.
+    #[must_use]
+    pub fn is_excluded(&self, slot: Slot) -> bool {
+        self.node(slot).is_some_and(|it| it.is_excluded)
+    }
+
     /// A thread begins. Whoever was in its place before has ended unseen.
     pub fn add(&mut self, slot: Slot, tid: u32, kind: Kind, out: Sink<'_>) {
         self.remove(slot, out);

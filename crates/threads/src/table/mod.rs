@@ -102,6 +102,8 @@ pub struct Entry {
     pub attributes: Attributes,
     /// Where the mediator has put it.
     pub region: Region,
+    /// Whether the mediator leaves it alone, by the exclusion list.
+    pub is_excluded: bool,
     /// Whether it was critical and kept the processor for too long.
     pub is_demoted: bool,
     /// What it returns to.
@@ -123,6 +125,7 @@ impl Entry {
             tid,
             attributes,
             region: Region::Own,
+            is_excluded: false,
             is_demoted: false,
             own: Scheduling::default(),
             created_us: 0,
@@ -142,7 +145,9 @@ impl Entry {
         bits.words[0] =
             self.created_us << 16 | u64::from(own.nice.cast_unsigned()) << 8 | u64::from(policy);
         bits.words[1] = u64::from(self.stack_kib_peak) << 32 | u64::from(self.stack_kib);
-        let flags = u8::from(self.attributes.is_time_critical()) | u8::from(self.is_demoted) << 1;
+        let flags = u8::from(self.attributes.is_time_critical())
+            | u8::from(self.is_demoted) << 1
+            | u8::from(self.is_excluded) << 2;
         let state = [
             flags,
             self.attributes.priority().bits(),
@@ -165,7 +170,7 @@ impl Entry {
         let [flags, priority, region, realtime_priority] = (bits.words[2] as u32).to_le_bytes();
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
         let nice = nice.cast_signed();
-        let is_valid = flags < 4
+        let is_valid = flags < 8
             && (-20..=19).contains(&nice)
             && realtime_priority < 100
             && bits.identity != 0;
@@ -182,6 +187,7 @@ impl Entry {
                 2 => Region::Lazy,
                 _ => return None,
             },
+            is_excluded: flags & 4 != 0,
             is_demoted: flags & 2 != 0,
             own: Scheduling {
                 policy: policy & 0x7f,
@@ -364,8 +370,8 @@ impl<'m> Lines<'m> {
         let state = u64::from(asked) << 32
             | u64::from(to.priority().bits()) << 8
             | u64::from(to.is_time_critical());
-        // Region, demotion and its own real-time priority stay.
-        const KEPT: u64 = 0xffff_0002;
+        // Region, exclusion, demotion and its own real-time priority stay.
+        const KEPT: u64 = 0xffff_0006;
         self.write(identity, |bits| {
             bits.words[2] = bits.words[2] & KEPT | state;
             bits.words[3..].copy_from_slice(&to.role().words());

@@ -211,7 +211,7 @@ impl View {
         let folder = File::open(folder.as_c_str(), flags).map_err(AttachError::Unreachable)?;
         let mut error = AttachError::NoTable;
         let mut found = None;
-        each_name(&folder, |name| {
+        kernel::each_name(&folder, |name| {
             let path = Text::<48>::of(format_args!("/proc/{process}/fd/{name}"));
             let Some(path) = path.filter(|it| found.is_none() && is_table(it.as_c_str())) else {
                 return;
@@ -347,23 +347,12 @@ impl Mapping {
         };
         let descriptor = file.map_or(-1, File::raw);
         // SAFETY: new memory, or memory that a table has, which is all atomics and
-        // for which everybody's references stay what they are. `errno` is put back
-        // as in `call`.
-        unsafe {
-            let errno = libc::__errno_location();
-            let before = *errno;
-            let length = bytes_of(lines);
-            let start = libc::mmap(address, length, protection, flags, descriptor, 0);
-            let error = Errno(*errno);
-            *errno = before;
-            match NonNull::new(start) {
-                Some(start) if start.as_ptr() != libc::MAP_FAILED => Ok(Mapping {
-                    start,
-                    line_count: lines,
-                }),
-                _ => Err(error),
-            }
-        }
+        // for which everybody's references stay what they are.
+        let start = unsafe { kernel::map(address, bytes_of(lines), protection, flags, descriptor) };
+        start.map(|start| Mapping {
+            start,
+            line_count: lines,
+        })
     }
 
     #[inline]
@@ -461,39 +450,6 @@ fn is_table(link: &CStr) -> bool {
         .get(..length)
         .and_then(|it| it.strip_prefix(b"/memfd:"));
     target.is_some_and(|it| it.strip_suffix(b" (deleted)") == Some(NAME.to_bytes()))
-}
-
-/// Tells the names in a folder.
-fn each_name(folder: &File, mut tell: impl FnMut(&str)) -> Result<(), Errno> {
-    let mut space = [0u8; 2048];
-    loop {
-        let arguments = [
-            folder.raw() as usize,
-            space.as_mut_ptr() as usize,
-            space.len(),
-            0,
-            0,
-            0,
-        ];
-        // SAFETY: writes into the space.
-        let length = unsafe { call(libc::SYS_getdents64, arguments) }?;
-        if length == 0 {
-            return Ok(());
-        }
-        let mut rest = &space[..length];
-        // Inode and offset, 8 bytes each, the entry's length, its kind, its name.
-        while rest.len() > 19 {
-            let entry_length = usize::from(u16::from_ne_bytes([rest[16], rest[17]]));
-            let Some((entry, others)) = rest.split_at_checked(entry_length.max(19)) else {
-                return Ok(());
-            };
-            let name = CStr::from_bytes_until_nul(&entry[19..]);
-            if let Some(name) = name.ok().and_then(|it| it.to_str().ok()) {
-                tell(name);
-            }
-            rest = others;
-        }
-    }
 }
 
 #[cfg(all(test, not(miri)))]

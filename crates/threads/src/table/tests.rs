@@ -56,6 +56,7 @@ fn setting_attributes_leaves_everything_else() {
     let whole = Entry {
         region: Region::Lazy,
         is_demoted: true,
+        is_excluded: true,
         own: Scheduling {
             policy: 2,
             nice: -7,

@@ -1,0 +1,259 @@
+//! The control group for lazy threads, below the one that the process is in.
+//!
+//! Version 1 takes threads in `tasks`, version 2 in `cgroup.threads` of a group
+//! that is threaded. Where systemd mounts them is where they are looked for.
+
+use core::ffi::CStr;
+use core::fmt::Arguments;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::Obstacle;
+use crate::kernel::{self, Errno, File, Text};
+
+/// Where version 1 has the processors, and version 2 everything.
+const VERSION_1: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
+const VERSION_2: &str = "/sys/fs/cgroup";
+
+/// What lazy groups are called, with the process's number behind it, and one that
+/// tells those of a process apart.
+const PREFIX: &str = "milieu-lazy-";
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+const PATH_MAX: usize = 512;
+
+type Path = Text<PATH_MAX>;
+
+/// The group of the process, and the one for lazy threads below it.
+pub(super) struct Groups {
+    /// As `/proc/PID/cgroup` has it.
+    name: Path,
+    /// The folder of the group of the process.
+    home: Path,
+    is_version_2: bool,
+    process: u32,
+    number: u32,
+    /// Whether `cpu` was not yet handed on to groups below.
+    has_added_controller: bool,
+}
+
+impl Groups {
+    pub fn new() -> Result<Groups, Obstacle> {
+        let mut space = [0; 4096];
+        let text = kernel::read_file(c"/proc/self/cgroup", &mut space);
+        let text = text.map_err(|_| Obstacle::NoGroup)?;
+        let text = core::str::from_utf8(text).map_err(|_| Obstacle::NoGroup)?;
+        let found = [false, true].into_iter().find_map(|is_version_2| {
+            let name = name_in(text, is_version_2)?;
+            let roots = if is_version_2 {
+                &[VERSION_2][..]
+            } else {
+                &VERSION_1
+            };
+            let homes = roots.iter().filter_map(|root| {
+                let below = name.strip_prefix('/').filter(|it| !it.is_empty());
+                match below {
+                    Some(below) => Path::of(format_args!("{root}/{below}")),
+                    None => Path::of(format_args!("{root}")),
+                }
+            });
+            let home = homes.into_iter().find(|it| has(it, is_version_2))?;
+            Some((is_version_2, Path::of(format_args!("{name}"))?, home))
+        });
+        let (is_version_2, name, home) = found.ok_or(Obstacle::NoGroup)?;
+        let mut groups = Groups {
+            name,
+            home,
+            is_version_2,
+            process: kernel::process_id(),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            has_added_controller: false,
+        };
+        groups.remove_left_behind();
+        groups.make()?;
+        Ok(groups)
+    }
+
+    fn make(&mut self) -> Result<(), Obstacle> {
+        let lazy = self.lazy("").map_err(Obstacle::NotDelegated)?;
+        match kernel::make_folder(lazy.as_c_str()) {
+            Ok(()) | Err(Errno(libc::EEXIST)) => {}
+            Err(error) => return Err(Obstacle::NotDelegated(error)),
+        }
+        if self.is_version_2 {
+            let kind = self
+                .lazy("/cgroup.type")
+                .and_then(|it| kernel::write_file(it.as_c_str(), b"threaded"));
+            kind.map_err(Obstacle::NotDelegated)?;
+            let control = self.path(format_args!(
+                "{}/cgroup.subtree_control",
+                self.home.as_str()
+            ));
+            let control = control.map_err(Obstacle::NotDelegated)?;
+            let mut space = [0; 256];
+            let before = kernel::read_file(control.as_c_str(), &mut space);
+            let before = before.map_err(Obstacle::NotDelegated)?;
+            if !before.split(u8::is_ascii_whitespace).any(|it| it == b"cpu") {
+                let added = kernel::write_file(control.as_c_str(), b"+cpu");
+                added.map_err(Obstacle::NotDelegated)?;
+                self.has_added_controller = true;
+            }
+        }
+        let idle = self.lazy("/cpu.idle");
+        let idle = idle.and_then(|it| kernel::write_file(it.as_c_str(), b"1"));
+        idle.map_err(Obstacle::NoIdleGroup)
+    }
+
+    /// Puts a thread of the process into the lazy group, unless the program has put
+    /// it into a group of its own.
+    pub fn make_lazy(&self, tid: u32) -> Result<(), Errno> {
+        let list = Text::<48>::of(format_args!("/proc/{tid}/cgroup"));
+        let list = list.ok_or(Errno(libc::ENAMETOOLONG))?;
+        let mut space = [0; 4096];
+        let text = kernel::read_file(list.as_c_str(), &mut space)?;
+        let text = core::str::from_utf8(text).unwrap_or_default();
+        if name_in(text, self.is_version_2) != Some(self.name.as_str()) {
+            return Ok(());
+        }
+        write_thread(&self.lazy(self.threads())?, tid)
+    }
+
+    /// Puts a thread that is in the lazy group back into that of the process.
+    pub fn bring_home(&self, tid: u32) -> Result<(), Errno> {
+        let list = Text::<48>::of(format_args!("/proc/{tid}/cgroup"));
+        let list = list.ok_or(Errno(libc::ENAMETOOLONG))?;
+        let mut space = [0; 4096];
+        let text = kernel::read_file(list.as_c_str(), &mut space)?;
+        let text = core::str::from_utf8(text).unwrap_or_default();
+        let is_lazy = name_in(text, self.is_version_2).is_some_and(|it| it.contains(PREFIX));
+        if !is_lazy {
+            return Ok(());
+        }
+        write_thread(
+            &self.path(format_args!("{}{}", self.home.as_str(), self.threads()))?,
+            tid,
+        )
+    }
+
+    /// Leaves the group to the parent, and makes one for this process.
+    pub fn after_fork(&mut self, process: u32) {
+        self.process = process;
+        self.has_added_controller = false;
+        // If it fails, so does making threads lazy, and that is told.
+        let _ = self.make();
+    }
+
+    fn threads(&self) -> &'static str {
+        if self.is_version_2 {
+            "/cgroup.threads"
+        } else {
+            "/tasks"
+        }
+    }
+
+    fn lazy(&self, file: &str) -> Result<Path, Errno> {
+        let (home, process, number) = (self.home.as_str(), self.process, self.number);
+        self.path(format_args!("{home}/{PREFIX}{process}-{number}{file}"))
+    }
+
+    fn path(&self, arguments: Arguments<'_>) -> Result<Path, Errno> {
+        Path::of(arguments).ok_or(Errno(libc::ENAMETOOLONG))
+    }
+
+    /// Removes the groups of processes that were killed. One that has threads
+    /// cannot be removed, so nobody is harmed.
+    fn remove_left_behind(&self) {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let Ok(folder) = File::open(self.home.as_c_str(), flags) else {
+            return;
+        };
+        let _ = kernel::each_name(&folder, |name| {
+            let numbers = name.strip_prefix(PREFIX);
+            let process = numbers.and_then(|it| it.split('-').next()?.parse().ok());
+            let path = Path::of(format_args!("{}/{name}", self.home.as_str()));
+            if let Some(path) = path.filter(|_| process.is_some_and(|it| !kernel::is_process(it))) {
+                let _ = kernel::remove_folder(path.as_c_str());
+            }
+        });
+    }
+}
+
+impl Drop for Groups {
+    /// Brings home whoever is still there, then removes the group.
+    fn drop(&mut self) {
+        let mut space = [0; 4096];
+        // As many as fit in the space come home in a round.
+        for _ in 0..64 {
+            let Ok(list) = self.lazy(self.threads()) else {
+                return;
+            };
+            let listed = kernel::read_file(list.as_c_str(), &mut space).unwrap_or_default();
+            if listed.is_empty() {
+                break;
+            }
+            for line in listed.split(|it| *it == b'\n') {
+                let tid = core::str::from_utf8(line)
+                    .ok()
+                    .and_then(|it| it.parse().ok());
+                let _ = tid.map(|it: u32| self.bring_home(it));
+            }
+        }
+        if self.has_added_controller {
+            let control = self.path(format_args!(
+                "{}/cgroup.subtree_control",
+                self.home.as_str()
+            ));
+            let _ = control.map(|it| kernel::write_file(it.as_c_str(), b"-cpu"));
+        }
+        let _ = self.lazy("").map(|it| kernel::remove_folder(it.as_c_str()));
+    }
+}
+
+fn write_thread(path: &Path, tid: u32) -> Result<(), Errno> {
+    let number = Text::<16>::of(format_args!("{tid}")).ok_or(Errno(libc::EINVAL))?;
+    kernel::write_file(path.as_c_str(), number.as_str().as_bytes())
+}
+
+/// Whether a folder is a group whose processors can be divided.
+fn has(home: &Path, is_version_2: bool) -> bool {
+    let file = |name: &str| Path::of(format_args!("{}/{name}", home.as_str()));
+    let mut space = [0; 256];
+    let mut read = |path: &CStr| {
+        kernel::read_file(path, &mut space)
+            .is_ok_and(|it| it.split(u8::is_ascii_whitespace).any(|word| word == b"cpu"))
+    };
+    if is_version_2 {
+        file("cgroup.controllers").is_some_and(|it| read(it.as_c_str()))
+    } else {
+        file("cpu.shares").is_some_and(|it| File::open(it.as_c_str(), libc::O_RDONLY).is_ok())
+    }
+}
+
+/// The name of the group in the hierarchy of the processors.
+fn name_in(text: &str, is_version_2: bool) -> Option<&str> {
+    text.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (number, controllers, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_it = if is_version_2 {
+            number == "0" && controllers.is_empty()
+        } else {
+            controllers.split(',').any(|it| it == "cpu")
+        };
+        // A name that leads out of what this namespace shows cannot be found.
+        (is_it && !name.contains("/..")).then_some(name)
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_found_in_either_version() {
+        let text = "9:name=systemd:/a\n4:cpuacct,cpu:/b\n3:cpuset:/c\n0::/d\n";
+        assert_eq!(name_in(text, false), Some("/b"));
+        assert_eq!(name_in(text, true), Some("/d"));
+        assert_eq!(name_in("3:cpuset:/c\nnonsense\n", false), None);
+        assert_eq!(name_in("0::/../elsewhere\n", true), None);
+    }
+}

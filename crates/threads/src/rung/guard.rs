@@ -1,0 +1,177 @@
+//! The guard against critical threads that run away in real time.
+//!
+//! The kernel counts how long a real-time thread has run since it last slept, and
+//! tells it by SIGXCPU when that is more than RLIMIT_RTTIME; unhandled, the signal
+//! ends the process. The handler takes the thread out of real time, there and
+//! then, notes it for the mediator, and tells the program. A signal that is about
+//! something else goes where it went before.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use super::scheduling;
+use crate::kernel::{self, Errno};
+use crate::table::Scheduling;
+
+/// How many demotions are noted until somebody takes them; more are made, but
+/// only seen by their threads' policies.
+const NOTED_MAX: usize = 64;
+
+static NOTED: [AtomicU32; NOTED_MAX] = [const { AtomicU32::new(0) }; NOTED_MAX];
+static TELL: AtomicUsize = AtomicUsize::new(0);
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// What the signal did before, for who gets it when it is not about us.
+struct Before(core::cell::UnsafeCell<MaybeUninit<libc::sigaction>>);
+
+// SAFETY: written once, before the handler that reads it is there.
+unsafe impl Sync for Before {}
+
+static BEFORE: Before = Before(core::cell::UnsafeCell::new(MaybeUninit::uninit()));
+
+/// Guards the process while this lives. There is one at a time.
+pub struct Guard {
+    limit_before: libc::rlimit64,
+}
+
+/// Whether a limit can be set.
+pub(super) fn can_limit() -> Result<(), Errno> {
+    // The limit that is there is always permitted; below a hard limit, any is.
+    let limit = kernel::limit(libc::RLIMIT_RTTIME, None)?;
+    kernel::limit(libc::RLIMIT_RTTIME, Some(limit)).map(|_| ())
+}
+
+impl Guard {
+    /// Takes threads out of real time that have not slept for so long, and tells
+    /// of each. It is told in a signal handler, on that thread.
+    ///
+    /// # Errors
+    /// `EBUSY` if there is a guard; or why there can be none.
+    pub fn new(microseconds: u64, tell: fn(u32)) -> Result<Guard, Errno> {
+        if IS_ON.swap(true, Ordering::AcqRel) {
+            return Err(Errno(libc::EBUSY));
+        }
+        TELL.store(tell as usize, Ordering::Release);
+        let set = install().and_then(|()| {
+            let limit_before = kernel::limit(libc::RLIMIT_RTTIME, None)?;
+            let limit = libc::rlimit64 {
+                rlim_cur: microseconds.min(limit_before.rlim_max.saturating_sub(1)),
+                ..limit_before
+            };
+            // The handler is there before the limit: unhandled it ends the process.
+            kernel::limit(libc::RLIMIT_RTTIME, Some(limit))?;
+            Ok(Guard { limit_before })
+        });
+        if set.is_err() {
+            IS_ON.store(false, Ordering::Release);
+        }
+        set
+    }
+
+    /// Takes the threads that were demoted since last time.
+    pub fn demoted(&self) -> impl Iterator<Item = u32> {
+        let taken = NOTED.iter().map(|it| it.swap(0, Ordering::AcqRel));
+        taken.filter(|it| *it != 0)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = kernel::limit(libc::RLIMIT_RTTIME, Some(self.limit_before));
+        // The handler stays, and hands everything on: a signal may be on its way,
+        // and a program may have installed its own handler above it since.
+        TELL.store(0, Ordering::Release);
+        IS_ON.store(false, Ordering::Release);
+    }
+}
+
+fn install() -> Result<(), Errno> {
+    // SAFETY: zeros are no flags, an empty mask and the default handler.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_signal;
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    let mut before = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: asks, and then sets, by valid structs. What was there is written down
+    // before the handler that reads it is there, and never again once it is.
+    unsafe {
+        if libc::sigaction(libc::SIGXCPU, null(), before.as_mut_ptr()) != 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+        if before.assume_init_ref().sa_sigaction == handler as usize {
+            return Ok(());
+        }
+        *BEFORE.0.get() = before;
+        if libc::sigaction(libc::SIGXCPU, &raw const action, null_mut()) != 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+    }
+    Ok(())
+}
+
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
+    let tid = kernel::thread_id();
+    let here = scheduling::of(tid).unwrap_or_default();
+    let is_ours = i32::from(here.policy) == libc::SCHED_RR && here.is_reset_on_fork;
+    if is_ours {
+        let lower = Scheduling {
+            policy: libc::SCHED_OTHER as u8,
+            ..here
+        };
+        let _ = scheduling::set(tid, &lower);
+        let free = NOTED.iter().find(|it| {
+            let exchanged = it.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed);
+            exchanged.is_ok()
+        });
+        let _ = free;
+        let tell = TELL.load(Ordering::Acquire);
+        if tell != 0 {
+            // SAFETY: only functions of this type are put there.
+            let tell: fn(u32) = unsafe { core::mem::transmute(tell) };
+            tell(tid);
+        }
+    } else if is_about_process() {
+        hand_on(signal, info, more);
+    }
+    // Otherwise a thread that blocks the signal has run away, and another got it:
+    // what the mediator observes will tell which.
+}
+
+/// Whether the signal may be about the processor time of the process, or sent.
+fn is_about_process() -> bool {
+    kernel::limit(libc::RLIMIT_CPU, None).is_ok_and(|it| it.rlim_cur != libc::RLIM64_INFINITY)
+        || !IS_ON.load(Ordering::Acquire)
+}
+
+fn hand_on(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
+    // SAFETY: it was written before the handler was there.
+    let before = unsafe { (*BEFORE.0.get()).assume_init_ref() };
+    match before.sa_sigaction {
+        libc::SIG_IGN => {}
+        libc::SIG_DFL => {
+            // What happens without us happens now: the signal comes again at once.
+            // SAFETY: sets what was there, and sends a signal to this thread.
+            unsafe {
+                libc::sigaction(signal, before, null_mut());
+                libc::raise(signal);
+            }
+        }
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: by its flags it has this type, and it gets what came.
+            unsafe {
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                    core::mem::transmute(handler);
+                handler(signal, info, more);
+            }
+        }
+        handler => {
+            // SAFETY: by its flags it has this type.
+            unsafe {
+                let handler: extern "C" fn(c_int) = core::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}

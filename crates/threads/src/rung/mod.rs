@@ -1,0 +1,282 @@
+//! The ladder: by which means the kernel is told where threads belong, best first.
+//!
+//! | Rung | Fast region | Lazy region | Needs | Returns |
+//! |---|---|---|---|---|
+//! | [`Realtime`](Rung::Realtime) | `SCHED_RR`, not inherited, by priority | as before | CAP_SYS_NICE or RLIMIT_RTPRIO | policy, priority and nice value; "not inherited" stays without CAP_SYS_NICE |
+//! | [`Cgroup`](Rung::Cgroup) | nice value, where permitted | a group with `cpu.idle` | a control group that may be divided | group, policy and nice value |
+//! | [`Idle`](Rung::Idle) | nice value, where permitted | `SCHED_IDLE` | nothing | policy and nice value, with CAP_SYS_NICE or RLIMIT_NICE ≥ 20; else nothing |
+//! | [`Nice`](Rung::Nice) | nice value, where permitted | nice value 19 | nothing | as `Idle` |
+//!
+//! [`probe`] tries them, in a child that shares nothing that could be harmed, and
+//! tells why one does not work and what would make it work. Threads that the
+//! program itself runs in real time, or with a deadline, are left alone on every
+//! rung, and so are those that it has put into a group of their own.
+//!
+//! Whoever gives a rung up brings threads back first. What a program leaves behind
+//! that was killed are an empty group, which the next one removes, and nothing
+//! else: policies, nice values and memberships end with its threads.
+
+mod cgroup;
+pub mod guard;
+pub mod scheduling;
+mod trial;
+
+use core::fmt;
+
+use crate::kernel::{self, Errno};
+use crate::mediator::Placement;
+use crate::table::Scheduling;
+use cgroup::Groups;
+
+/// A means by which threads are put into regions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rung {
+    /// Critical threads run in real time, round robin.
+    Realtime,
+    /// The others are in a control group that is idle.
+    Cgroup,
+    /// The others are scheduled when nobody else wants the processor.
+    Idle,
+    /// The others have the least share.
+    Nice,
+}
+
+impl Rung {
+    /// All of them, best first.
+    pub const ALL: [Rung; 4] = [Rung::Realtime, Rung::Cgroup, Rung::Idle, Rung::Nice];
+
+    /// Its name on the command line and in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Rung::Realtime => "realtime",
+            Rung::Cgroup => "cgroup",
+            Rung::Idle => "idle",
+            Rung::Nice => "nice",
+        }
+    }
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a rung does not work here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// No real-time priority without a privilege.
+    NotPrivileged,
+    /// Privileged, but the control group has no real-time budget.
+    NoRealtimeBudget,
+    /// A run-away could not be stopped, because its limit cannot be set.
+    NoGuard(Errno),
+    /// No control group of processors was found.
+    NoGroup,
+    /// The control group may not be divided.
+    NotDelegated(Errno),
+    /// The group has no switch `cpu.idle`, which came with Linux 5.15.
+    NoIdleGroup(Errno),
+    /// The kernel refused for another reason.
+    Refused(Errno),
+    /// A child to try it with could not be made.
+    NotTried(Errno),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::NotPrivileged => f.write_str(
+                "no permission for real-time priorities; grant CAP_SYS_NICE (setcap \
+                 cap_sys_nice+ep PROGRAM, or AmbientCapabilities=CAP_SYS_NICE in its unit) or a \
+                 limit (LimitRTPRIO=40, or `rtprio 40` in /etc/security/limits.conf)",
+            ),
+            Obstacle::NoRealtimeBudget => f.write_str(
+                "the control group has no real-time budget; write one to its cpu.rt_runtime_us, \
+                 or start the program in another group",
+            ),
+            Obstacle::NoGuard(error) => write!(
+                f,
+                "a critical thread that runs away could not be stopped, because RLIMIT_RTTIME \
+                 cannot be set: {error}; raise its hard limit"
+            ),
+            Obstacle::NoGroup => f.write_str(
+                "no control group with the controller `cpu` below /sys/fs/cgroup; start the \
+                 program in one (systemd-run --user --scope -p Delegate=cpu PROGRAM)",
+            ),
+            Obstacle::NotDelegated(error) => write!(
+                f,
+                "the control group may not be divided: {error}; have it delegated \
+                 (systemd-run --user --scope -p Delegate=cpu PROGRAM, or Delegate=cpu in its unit)"
+            ),
+            Obstacle::NoIdleGroup(error) => write!(
+                f,
+                "control groups cannot be idle here: {error}; it takes Linux 5.15"
+            ),
+            Obstacle::Refused(error) => write!(f, "the kernel refused: {error}"),
+            Obstacle::NotTried(error) => write!(f, "it could not be tried: {error}; try again"),
+        }
+    }
+}
+
+impl core::error::Error for Obstacle {}
+
+/// Whether lazy threads can return on a rung.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// Whenever the fast region is empty.
+    Always,
+    /// Never: whether a thread is lazy is decided when it begins.
+    Never,
+}
+
+impl fmt::Display for Return {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Return::Always => "works",
+            Return::Never => {
+                "works, but whether a thread is lazy is decided when it begins; CAP_SYS_NICE or \
+                 a limit (LimitNICE=20:20, or `nice -20` in /etc/security/limits.conf) lets it \
+                 return"
+            }
+        })
+    }
+}
+
+/// What one rung can do here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Which.
+    pub rung: Rung,
+    /// Whether threads return, or why it does not work.
+    pub verdict: Result<Return, Obstacle>,
+}
+
+/// Tries all rungs, best first, and leaves nothing behind.
+#[must_use]
+pub fn probe() -> [Report; 4] {
+    Rung::ALL.map(|rung| Report {
+        rung,
+        verdict: Means::open(rung).map(|means| means.returns()),
+    })
+}
+
+/// The best rung that works and on which threads return, or the best that works.
+#[must_use]
+pub fn best(reports: &[Report]) -> Option<Rung> {
+    let working = |returns: fn(Return) -> bool| {
+        let works = |it: &&Report| it.verdict.is_ok_and(returns);
+        reports.iter().find(works).map(|it| it.rung)
+    };
+    working(|it| it == Return::Always).or_else(|| working(|_| true))
+}
+
+/// A rung in use.
+pub struct Means {
+    rung: Rung,
+    returns: Return,
+    groups: Option<Groups>,
+}
+
+impl Means {
+    /// Tries a rung and gets it ready.
+    ///
+    /// # Errors
+    /// Why it does not work here.
+    pub fn open(rung: Rung) -> Result<Means, Obstacle> {
+        let groups = match rung {
+            Rung::Cgroup => Some(Groups::new()?),
+            _ => None,
+        };
+        let tried = trial::of(rung, groups.as_ref()).map_err(Obstacle::NotTried)?;
+        if let Err(error) = tried.there {
+            return Err(match (rung, error) {
+                (Rung::Realtime, _) if scheduling::has_privilege() => Obstacle::NoRealtimeBudget,
+                (Rung::Realtime, _) => Obstacle::NotPrivileged,
+                (Rung::Cgroup, error) => Obstacle::NotDelegated(error),
+                (_, error) => Obstacle::Refused(error),
+            });
+        }
+        if rung == Rung::Realtime {
+            guard::can_limit().map_err(Obstacle::NoGuard)?;
+        }
+        let returns = match tried.back {
+            Ok(()) => Return::Always,
+            Err(_) => Return::Never,
+        };
+        Ok(Means {
+            rung,
+            returns,
+            groups,
+        })
+    }
+
+    /// Which rung it is.
+    #[must_use]
+    pub fn rung(&self) -> Rung {
+        self.rung
+    }
+
+    /// Whether threads return.
+    #[must_use]
+    pub fn returns(&self) -> Return {
+        self.returns
+    }
+
+    /// Puts a thread of this process from one place to another. `own` is what the
+    /// program wants of it.
+    ///
+    /// # Errors
+    /// Why it stayed, [`Errno`] `ESRCH` if it has ended.
+    pub fn apply(
+        &self,
+        tid: u32,
+        from: Placement,
+        to: Placement,
+        own: &Scheduling,
+    ) -> Result<(), Errno> {
+        if scheduling::is_realtime(own.policy) {
+            return Ok(());
+        }
+        if let Some(groups) = &self.groups {
+            match (from == Placement::Lazy, to == Placement::Lazy) {
+                (false, true) => groups.make_lazy(tid)?,
+                (true, false) => groups.bring_home(tid)?,
+                _ => {}
+            }
+        }
+        let wanted = match (self.rung, to) {
+            (Rung::Realtime, Placement::Fast(priority)) => {
+                scheduling::realtime(priority, own, scheduling::priority_max())
+            }
+            (Rung::Idle, Placement::Lazy) => Scheduling {
+                policy: libc::SCHED_IDLE as u8,
+                ..*own
+            },
+            (Rung::Nice, Placement::Lazy) => Scheduling { nice: 19, ..*own },
+            (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
+                // It orders critical threads where that can be taken back.
+                let nice = priority.nice() as i8;
+                let raised = Scheduling { nice, ..*own };
+                if self.returns == Return::Always && scheduling::may_have_nice(nice.min(own.nice)) {
+                    raised
+                } else {
+                    *own
+                }
+            }
+            _ => *own,
+        };
+        scheduling::set(tid, &wanted)
+    }
+
+    /// After `fork`, in the child: the group is the parent's to remove.
+    pub fn after_fork(&mut self) {
+        if let Some(groups) = &mut self.groups {
+            groups.after_fork(kernel::process_id());
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;

@@ -1,0 +1,165 @@
+//! How the kernel schedules a thread, asked and told.
+
+use crate::attributes::Priority;
+use crate::kernel::{self, Errno, call};
+use crate::table::Scheduling;
+
+/// The most that a critical thread gets: below the kernel's own threads for
+/// interrupts, which have 50.
+const PRIORITY_MAX: u8 = 40;
+
+const CAP_SYS_NICE: u32 = 23;
+const FLAG_RESET_ON_FORK: u64 = 1;
+
+/// `struct sched_attr`, as it was first.
+#[repr(C)]
+#[derive(Default)]
+struct Attr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// How a thread of this machine is scheduled.
+///
+/// # Errors
+/// If it has ended.
+pub fn of(tid: u32) -> Result<Scheduling, Errno> {
+    let mut attr = Attr::default();
+    let arguments = [
+        tid as usize,
+        &raw mut attr as usize,
+        size_of::<Attr>(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: writes to `attr`, no more than its size.
+    unsafe { call(libc::SYS_sched_getattr, arguments) }?;
+    let policy = attr.policy as u8;
+    // It is not told of a thread that runs in real time, where it is kept.
+    let nice = if is_realtime(policy) {
+        0
+    } else {
+        attr.nice as i8
+    };
+    Ok(Scheduling {
+        policy,
+        nice,
+        realtime_priority: attr.priority as u8,
+        is_reset_on_fork: attr.flags & FLAG_RESET_ON_FORK != 0,
+    })
+}
+
+/// Has a thread be scheduled so. "Not inherited", which only the privileged can
+/// take back, stays where it cannot.
+///
+/// # Errors
+/// If it may not be, or has ended.
+pub fn set(tid: u32, to: &Scheduling) -> Result<(), Errno> {
+    match set_exactly(tid, to) {
+        Err(Errno(libc::EPERM)) if !to.is_reset_on_fork => {
+            let kept = Scheduling {
+                is_reset_on_fork: true,
+                ..*to
+            };
+            // Only where it is there already: nothing is set that was not wanted.
+            if !of(tid)?.is_reset_on_fork {
+                return Err(Errno(libc::EPERM));
+            }
+            set_exactly(tid, &kept)
+        }
+        result => result,
+    }
+}
+
+fn set_exactly(tid: u32, to: &Scheduling) -> Result<(), Errno> {
+    let is_realtime = is_realtime(to.policy);
+    let attr = Attr {
+        size: size_of::<Attr>() as u32,
+        policy: u32::from(to.policy),
+        flags: if to.is_reset_on_fork {
+            FLAG_RESET_ON_FORK
+        } else {
+            0
+        },
+        nice: i32::from(to.nice),
+        priority: if is_realtime {
+            u32::from(to.realtime_priority)
+        } else {
+            0
+        },
+        ..Attr::default()
+    };
+    let arguments = [tid as usize, &raw const attr as usize, 0, 0, 0, 0];
+    // SAFETY: reads `attr`, which says its size.
+    unsafe { call(libc::SYS_sched_setattr, arguments) }.map(|_| ())
+}
+
+/// Whether threads of this policy come before all that are not.
+#[must_use]
+pub fn is_realtime(policy: u8) -> bool {
+    const DEADLINE: i32 = 6;
+    matches!(
+        i32::from(policy),
+        libc::SCHED_FIFO | libc::SCHED_RR | DEADLINE
+    )
+}
+
+/// Round robin for a critical thread: the nice values from last to first are the
+/// priorities from 1 to the highest that is permitted.
+#[must_use]
+pub fn realtime(priority: Priority, own: &Scheduling, priority_max: u8) -> Scheduling {
+    let above_last = (Priority::LAST.nice() - priority.nice()).unsigned_abs();
+    let steps = u32::from(priority_max.clamp(1, PRIORITY_MAX)) - 1;
+    Scheduling {
+        policy: libc::SCHED_RR as u8,
+        realtime_priority: (1 + above_last * steps / 39) as u8,
+        is_reset_on_fork: true,
+        ..*own
+    }
+}
+
+/// The highest real-time priority that this thread may give.
+#[must_use]
+pub fn priority_max() -> u8 {
+    if has_privilege() {
+        return PRIORITY_MAX;
+    }
+    let limit = kernel::limit(libc::RLIMIT_RTPRIO, None);
+    limit.map_or(1, |it| it.rlim_cur.min(u64::from(PRIORITY_MAX)) as u8)
+}
+
+/// Whether this thread may have, and return to, this nice value and all above.
+#[must_use]
+pub fn may_have_nice(nice: i8) -> bool {
+    if has_privilege() {
+        return true;
+    }
+    let limit = kernel::limit(libc::RLIMIT_NICE, None);
+    limit.is_ok_and(|it| it.rlim_cur as i128 >= 20 - i128::from(nice))
+}
+
+/// Whether this thread has CAP_SYS_NICE.
+#[must_use]
+pub fn has_privilege() -> bool {
+    // The third version of the interface: two words for each set.
+    let header = [0x2008_0522_u32, 0];
+    let mut sets = [0u32; 6];
+    let arguments = [
+        header.as_ptr() as usize,
+        sets.as_mut_ptr() as usize,
+        0,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: reads the header, and writes the sets that it asks for.
+    let asked = unsafe { call(libc::SYS_capget, arguments) };
+    asked.is_ok() && sets[0] & (1 << CAP_SYS_NICE) != 0
+}

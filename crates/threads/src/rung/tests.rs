@@ -1,0 +1,150 @@
+//! What rungs do to threads of this process, and that they take it back.
+
+use std::string::ToString;
+use std::sync::mpsc;
+use std::thread;
+
+use super::*;
+use crate::attributes::Priority;
+
+/// A thread that waits, by its number, until the function has ended.
+fn with_thread(act: impl FnOnce(u32)) {
+    let (tell, told) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let waiting = thread::spawn(move || {
+        tell.send(kernel::thread_id()).expect("somebody listens");
+        let _ = ended.recv();
+    });
+    act(told.recv().expect("a thread"));
+    drop(end);
+    waiting.join().expect("it has waited");
+}
+
+fn group_of(tid: u32) -> std::string::String {
+    std::fs::read_to_string(std::format!("/proc/self/task/{tid}/cgroup")).expect("a list")
+}
+
+#[test]
+fn every_rung_says_whether_it_works_and_what_would_help() {
+    let reports = probe();
+    for report in reports {
+        let told = match report.verdict {
+            Ok(returns) => returns.to_string(),
+            Err(obstacle) => obstacle.to_string(),
+        };
+        assert!(!told.is_empty(), "{}", report.rung);
+    }
+    // Whoever may do nothing may do this.
+    for rung in [Rung::Idle, Rung::Nice] {
+        let report = reports.iter().find(|it| it.rung == rung);
+        assert!(report.is_some_and(|it| it.verdict.is_ok()), "{reports:?}");
+    }
+    let best = best(&reports).expect("one works");
+    assert!(best <= Rung::Idle, "{best}");
+}
+
+#[test]
+fn probing_leaves_this_thread_alone() {
+    let before = (
+        scheduling::of(kernel::thread_id()),
+        group_of(kernel::thread_id()),
+    );
+    let _ = probe();
+    let after = (
+        scheduling::of(kernel::thread_id()),
+        group_of(kernel::thread_id()),
+    );
+    assert_eq!(before, after);
+}
+
+/// On every rung that works here, threads come back to exactly what they had.
+#[test]
+fn what_was_had_is_had_again() {
+    for rung in Rung::ALL {
+        let Ok(means) = Means::open(rung) else {
+            continue;
+        };
+        if means.returns() == Return::Never {
+            continue;
+        }
+        with_thread(|tid| {
+            let mut own = scheduling::of(tid).expect("it waits");
+            own.nice = own.nice.max(7);
+            scheduling::set(tid, &own).expect("it may be nicer");
+            let group = group_of(tid);
+            let fast = Placement::Fast(Priority::new(7).expect("a nice value"));
+            let mut from = Placement::Own;
+            for to in [
+                fast,
+                Placement::Lazy,
+                fast,
+                Placement::Own,
+                Placement::Lazy,
+                Placement::Own,
+            ] {
+                means.apply(tid, from, to, &own).expect("it works");
+                let now = scheduling::of(tid).expect("it waits");
+                match (rung, to) {
+                    (Rung::Realtime, Placement::Fast(_)) => {
+                        assert_eq!(i32::from(now.policy), libc::SCHED_RR);
+                        assert!(now.is_reset_on_fork && now.realtime_priority >= 1);
+                    }
+                    (Rung::Idle, Placement::Lazy) => {
+                        assert_eq!(i32::from(now.policy), libc::SCHED_IDLE);
+                    }
+                    (Rung::Nice, Placement::Lazy) => assert_eq!(now.nice, 19),
+                    (Rung::Cgroup, Placement::Lazy) => assert_ne!(group_of(tid), group),
+                    (_, Placement::Fast(_)) => assert_eq!(group_of(tid), group),
+                    _ => assert_eq!((now, group_of(tid)), (own, group.clone()), "{rung} {to:?}"),
+                }
+                from = to;
+            }
+        });
+    }
+}
+
+/// Giving up a rung brings home whoever is in its group.
+#[test]
+fn a_group_that_is_given_up_leaves_nobody_behind() {
+    let Ok(means) = Means::open(Rung::Cgroup) else {
+        return;
+    };
+    with_thread(|tid| {
+        let group = group_of(tid);
+        let own = scheduling::of(tid).expect("it waits");
+        let lazy = means.apply(tid, Placement::Own, Placement::Lazy, &own);
+        lazy.expect("it works");
+        assert_ne!(group_of(tid), group);
+        drop(means);
+        assert_eq!(group_of(tid), group);
+    });
+}
+
+#[test]
+fn threads_that_the_program_runs_in_real_time_are_left_alone() {
+    let own = Scheduling {
+        policy: libc::SCHED_FIFO as u8,
+        realtime_priority: 3,
+        ..Scheduling::default()
+    };
+    let means = Means::open(Rung::Idle).expect("it always works");
+    with_thread(|tid| {
+        let before = scheduling::of(tid);
+        let lazy = means.apply(tid, Placement::Own, Placement::Lazy, &own);
+        lazy.expect("nothing is done");
+        assert_eq!(scheduling::of(tid), before);
+    });
+}
+
+#[test]
+fn nice_values_order_real_time_priorities() {
+    let own = Scheduling::default();
+    for most in [0, 1, 2, 5, 39, 40, 99] {
+        let of = |nice: i32| {
+            let priority = Priority::new(nice).expect("a nice value");
+            scheduling::realtime(priority, &own, most).realtime_priority
+        };
+        assert_eq!((of(19), of(-20)), (1, most.clamp(1, 40)));
+        assert!((-20..19).all(|nice| of(nice) >= of(nice + 1)));
+    }
+}
