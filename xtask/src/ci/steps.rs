@@ -59,7 +59,7 @@ pub const ALL: &[Step] = &[
     },
     Step {
         name: "loom",
-        checks: "the model checker finds no interleaving that breaks a context",
+        checks: "the model checker finds no interleaving that breaks what threads share",
         run: loom,
     },
     Step {
@@ -193,6 +193,7 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
     for models in [
         ["-p", "milieu-context", "--test", "loom"].as_slice(),
         &["-p", "milieu-stream", "--lib"],
+        &["-p", "milieu-threads", "--lib"],
     ] {
         let mut cargo = process::cargo(["test", "--release"]);
         cargo
@@ -216,8 +217,16 @@ const OTHERS: [(&str, &str); 2] = [
     ("milieu-stream", "queues"),
 ];
 
-/// Asks the system what Miri has no answer to: it runs under the address sanitizer.
-const NOT_INTERPRETED: (&str, &str) = (CAPI, "boundary");
+/// They ask the system what Miri has no answer to, and run under the address
+/// sanitizer.
+const NOT_INTERPRETED: [(&str, &str); 2] = [
+    (CAPI, "boundary"),
+    (THREADS, "program"),
+];
+
+/// Of this one Miri runs the tests beside the code, but for those that call the
+/// kernel.
+const THREADS: &str = "milieu-threads";
 
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
@@ -244,7 +253,13 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
             other.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation");
             outcome = outcome.and(tests(other)?);
         }
-        return Ok(outcome.and(sanitized(NOT_INTERPRETED)?));
+        let mut threads = test(THREADS);
+        threads.arg("--lib");
+        outcome = outcome.and(tests(threads)?);
+        for test in NOT_INTERPRETED {
+            outcome = outcome.and(sanitized(test)?);
+        }
+        return Ok(outcome);
     }
     eprintln!(
         "Miri is not installed (rustup toolchain install nightly --component miri,rust-src); \
@@ -253,7 +268,7 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     let mut context = sanitizing(CONTEXT)?;
     context.args(["--lib", "--tests"]);
     let mut outcome = tests(context)?;
-    for test in OTHERS.into_iter().chain([NOT_INTERPRETED]) {
+    for test in OTHERS.into_iter().chain(NOT_INTERPRETED) {
         outcome = outcome.and(sanitized(test)?);
     }
     Ok(outcome)

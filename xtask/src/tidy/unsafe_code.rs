@@ -20,6 +20,11 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
     ("crates/spec/", "generates the descriptions of these fields"),
     (
+        "crates/threads/src/",
+        "makes the system calls of the kernel and of the C library that nothing else may \
+         make below the allocator; memory is shared with other processes",
+    ),
+    (
         "crates/transfer/src/event.rs",
         "the body of an event is found without a virtual call",
     ),
