@@ -133,6 +133,7 @@ impl Role {
 
     /// The words that stand for it in the thread information table.
     #[must_use]
+    #[inline]
     pub(crate) fn words(self) -> [u64; 3] {
         let [a, b, c] = [0, 8, 16].map(|at| {
             let mut word = [0; 8];
@@ -144,11 +145,12 @@ impl Role {
 
     /// The role that was written as these words by whom one trusts.
     #[must_use]
+    #[inline]
     pub(crate) fn of_words(words: [u64; 3]) -> Role {
         let mut role = Role::NONE;
-        for (space, word) in role.0.chunks_exact_mut(8).zip(words) {
-            space.copy_from_slice(&word.to_ne_bytes());
-        }
+        role.0[..8].copy_from_slice(&words[0].to_ne_bytes());
+        role.0[8..16].copy_from_slice(&words[1].to_ne_bytes());
+        role.0[16..].copy_from_slice(&words[2].to_ne_bytes());
         role
     }
 
@@ -156,6 +158,13 @@ impl Role {
     #[must_use]
     pub(crate) fn checked(words: [u64; 3]) -> Option<Role> {
         let role = Role::of_words(words);
+        // Nearly all: words of letters with nothing between them.
+        let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"-_.".contains(it);
+        let length = role.0.iter().position(|it| !is_plain(it));
+        let rest = role.0.split_at(length.unwrap_or(Role::BYTES_MAX)).1;
+        if rest.iter().all(|it| *it == 0) {
+            return Some(role);
+        }
         let end = role.0.iter().position(|it| *it == 0);
         let (name, rest) = role.0.split_at(end.unwrap_or(Role::BYTES_MAX));
         let name = core::str::from_utf8(name).ok()?;
@@ -210,7 +219,8 @@ impl Priority {
         i32::from(self.0)
     }
 
-    /// The nice value of eight bits, by whom one trusts.
+    /// The nice value of eight bits, if they are one.
+    #[inline]
     pub(crate) fn of_bits(bits: u8) -> Option<Priority> {
         Priority::new(i32::from(bits.cast_signed())).ok()
     }
@@ -261,6 +271,22 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// All of it, as the table keeps it.
+    #[inline]
+    pub(crate) fn of_parts(
+        role: Role,
+        stack: Option<StackSize>,
+        priority: Priority,
+        is_time_critical: bool,
+    ) -> Attributes {
+        Attributes {
+            role,
+            stack,
+            priority,
+            is_time_critical,
+        }
+    }
+
     /// A thread of this role, neither critical nor with a stack of its own.
     #[must_use]
     pub fn of(role: Role) -> Attributes {

@@ -5,6 +5,8 @@
 //! much stack each needs; the thread information table tells all of it, also to
 //! other processes.
 #![no_std]
+// Under the model checker only the table is looked at.
+#![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(any(test, loom))]
 extern crate std;

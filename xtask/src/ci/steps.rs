@@ -219,10 +219,7 @@ const OTHERS: [(&str, &str); 2] = [
 
 /// They ask the system what Miri has no answer to, and run under the address
 /// sanitizer.
-const NOT_INTERPRETED: [(&str, &str); 2] = [
-    (CAPI, "boundary"),
-    (THREADS, "program"),
-];
+const NOT_INTERPRETED: [(&str, &str); 2] = [(CAPI, "boundary"), (THREADS, "program")];
 
 /// Of this one Miri runs the tests beside the code, but for those that call the
 /// kernel.

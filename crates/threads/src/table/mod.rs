@@ -204,16 +204,8 @@ impl Entry {
 
 #[inline]
 fn attributes(bits: &Bits, role: Role, priority: Priority) -> Attributes {
-    let critical = Attributes::of(role).time_critical(priority);
-    let mut attributes = if bits.words[2] & 1 == 0 {
-        critical.not_critical()
-    } else {
-        critical
-    };
-    if let Some(size) = StackSize::of_kibibytes((bits.words[2] >> 32) as u32) {
-        attributes = attributes.with_stack(size);
-    }
-    attributes
+    let stack = StackSize::of_kibibytes((bits.words[2] >> 32) as u32);
+    Attributes::of_parts(role, stack, priority, bits.words[2] & 1 != 0)
 }
 
 /// Why the table has no answer.
@@ -535,6 +527,18 @@ impl<'m> Lines<'m> {
         if identity == 0 {
             return None;
         }
+        let mask = FIRST.min(self.capacity()).wrapping_sub(1);
+        let home = home(identity, mask);
+        // Where it is in nearly all cases.
+        let line = self.lines.get(home as usize)?;
+        if line.identity_hint() == identity {
+            return Some((Slot(home), line));
+        }
+        self.find_further(identity)
+    }
+
+    #[inline(never)]
+    fn find_further(&self, identity: u64) -> Option<(Slot, &'m Line)> {
         let used = self.header.segments.load(Ordering::Relaxed);
         for segment in 0..used {
             let (start, mask) = self.segment(segment)?;
@@ -554,9 +558,7 @@ impl<'m> Lines<'m> {
         mask: u32,
         identity: u64,
     ) -> impl Iterator<Item = (Slot, &'m Line)> + use<'m> {
-        // Identities are addresses a power of two apart, more or less: the upper
-        // bits of the product depend on all of theirs.
-        let home = (identity.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u32;
+        let home = home(identity, mask);
         let lines = self.lines;
         (0..WINDOW.min(mask + 1)).filter_map(move |step| {
             let slot = start + (home.wrapping_add(step) & mask);
@@ -587,6 +589,14 @@ impl<'m> Lines<'m> {
             }
         }
     }
+}
+
+/// Where in a segment an identity belongs. Identities are addresses a power of two
+/// apart, more or less: the upper bits of the product depend on all of theirs.
+#[inline]
+fn home(identity: u64, mask: u32) -> u32 {
+    let mixed = identity.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    ((mixed * (u64::from(mask) + 1)) >> 32) as u32
 }
 
 #[cfg(all(test, not(loom)))]

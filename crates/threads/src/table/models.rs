@@ -5,6 +5,9 @@ use loom::thread;
 
 use super::*;
 
+/// How many orders the checker has seen: it has to see them.
+static ROUNDS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
 fn bits(identity: u64, value: u64) -> Bits {
     Bits {
         tid: value as u32,
@@ -18,23 +21,29 @@ fn whole(bits: &Bits) -> bool {
     bits.words[5] == value && u64::from(bits.tid) == value
 }
 
+/// The checker looks for other orders at the last access before one that conflicts
+/// with it. Who writes reads before, which would hide who has read earlier; so the
+/// one that reads is the thread that comes second.
 #[test]
 fn who_reads_sees_all_of_a_write_or_nothing() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
+        ROUNDS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let line = Arc::new(Line::new());
-        let writing = line.clone();
-        let writer = thread::spawn(move || {
-            writing.write(|it| *it = bits(1, 1)).unwrap();
-            writing.write(|it| *it = bits(1, 2)).unwrap();
+        let reading = line.clone();
+        let reader = thread::spawn(move || {
+            if let Ok(seen) = reading.read() {
+                assert!(whole(&seen), "{seen:?}");
+            }
         });
-        if let Ok(seen) = line.read() {
-            assert!(whole(&seen), "{seen:?}");
-        }
-        writer.join().unwrap();
+        line.write(|it| *it = bits(1, 1)).unwrap();
+        line.write(|it| *it = bits(1, 2)).unwrap();
+        reader.join().unwrap();
         assert_eq!(line.read(), Ok(bits(1, 2)));
     });
+    let rounds = ROUNDS.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(rounds > 100, "{rounds} orders are not many");
 }
 
 #[test]
