@@ -222,11 +222,11 @@ impl Priority {
     /// The nice value of eight bits, if they are one.
     #[inline]
     pub(crate) fn of_bits(bits: u8) -> Option<Priority> {
-        Priority::new(i32::from(bits.cast_signed())).ok()
+        Priority::new(i32::from(bits as i8)).ok()
     }
 
     pub(crate) fn bits(self) -> u8 {
-        self.0.cast_unsigned()
+        self.0 as u8
     }
 }
 

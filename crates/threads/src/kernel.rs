@@ -64,7 +64,7 @@ pub(crate) unsafe fn call(number: c_long, arguments: [usize; 6]) -> Result<usize
             *errno = before;
             return Err(error);
         }
-        Ok(result.cast_unsigned() as usize)
+        Ok(result as usize)
     }
 }
 
@@ -113,7 +113,7 @@ pub fn thread_cpu_ns(thread: u32) -> Option<u64> {
     // The kernel's encoding of a thread's clock: its number inverted, and the
     // bits for one thread and for scheduled time.
     let clock = ((!thread) << 3) | 4 | 2;
-    clock_ns(clock.cast_signed())
+    clock_ns(clock as c_int)
 }
 
 /// How often a thread of this process has given the processor away because it had

@@ -159,13 +159,18 @@ impl Program {
     }
 
     /// A thread ends, told by itself after everything else of it, or by who knows.
+    /// It returns before.
     ///
     /// # Errors
     /// If it was not listed.
     pub fn ended(&self, identity: u64) -> Result<(), TableError> {
         let lines = self.table.lines();
         let slot = lines.slot(identity).ok_or(TableError::Unknown)?;
-        self.tell(|machine, out| machine.remove(slot, out));
+        self.tell(|machine, out| {
+            // It may have something left to do, or go on unlisted.
+            machine.set_kind(slot, Kind::Excluded, out);
+            machine.remove(slot, out);
+        });
         lines.remove(identity).map(|_| ())
     }
 

@@ -349,6 +349,54 @@ fn without_a_privilege_threads_are_lazy_from_the_beginning() {
     unprivileged.join().expect("it ends well");
 }
 
+/// The child of a fork has a table of its own, in which only its thread is, and is
+/// where it was before it was mediated; the parent's is as it was.
+#[test]
+fn a_child_has_a_table_of_its_own_and_has_returned() {
+    let _alone = alone();
+    programs(|rung, program| {
+        let me = identity();
+        let own = scheduling::of(kernel::thread_id()).expect("it runs");
+        let group = || std::fs::read("/proc/thread-self/cgroup");
+        let group_before = group().expect("a list");
+        program
+            .began(me, kernel::thread_id(), &role("main"), false)
+            .expect("a line");
+        let urgent = Waiting::listed(program, &critical(0));
+        let others = program.table().lines().iter().count();
+        program.before_fork();
+        // SAFETY: the child makes system calls, reads files and exits; what it
+        // allocates glibc provides for.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let is_own = program.after_fork_in_child(me).is_ok()
+                && program.table().lines().iter().count() == 1
+                && View::of_process(std::process::id()).is_ok_and(|it| it.iter().count() == 1)
+                && scheduling::of(kernel::thread_id()) == Ok(own)
+                && group().is_ok_and(|it| it == group_before)
+                && program.set(me, &critical(0)).is_ok()
+                && program
+                    .table()
+                    .lines()
+                    .entry(me)
+                    .is_ok_and(|it| it.region == Region::Fast);
+            program.stop();
+            // SAFETY: ends this process, and nothing of the test's.
+            unsafe { libc::_exit(i32::from(!is_own)) };
+        }
+        program.after_fork_in_parent();
+        let mut status = -1;
+        // SAFETY: the child is ours.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "{rung}");
+        assert_eq!(program.table().lines().iter().count(), others);
+        assert_eq!(urgent.region(program), Region::Fast, "{rung}");
+        program.ended(me).expect("listed");
+        program.stop();
+        assert_eq!(scheduling::of(kernel::thread_id()), Ok(own), "{rung}");
+    });
+}
+
 #[test]
 fn a_program_can_be_listed_without_being_mediated() {
     let _alone = alone();

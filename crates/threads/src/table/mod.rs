@@ -142,8 +142,7 @@ impl Entry {
         };
         let own = self.own;
         let policy = (own.policy & 0x7f) | u8::from(own.is_reset_on_fork) << 7;
-        bits.words[0] =
-            self.created_us << 16 | u64::from(own.nice.cast_unsigned()) << 8 | u64::from(policy);
+        bits.words[0] = self.created_us << 16 | u64::from(own.nice as u8) << 8 | u64::from(policy);
         bits.words[1] = u64::from(self.stack_kib_peak) << 32 | u64::from(self.stack_kib);
         let flags = u8::from(self.attributes.is_time_critical())
             | u8::from(self.is_demoted) << 1
@@ -169,7 +168,7 @@ impl Entry {
         let role = Role::checked([bits.words[3], bits.words[4], bits.words[5]])?;
         let [flags, priority, region, realtime_priority] = (bits.words[2] as u32).to_le_bytes();
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
-        let nice = nice.cast_signed();
+        let nice = nice as i8;
         let is_valid = flags < 8
             && (-20..=19).contains(&nice)
             && realtime_priority < 100
