@@ -257,7 +257,7 @@ fn apply(machine: &mut Machine<'_>, event: &Event, now: &mut u64, out: &mut dyn 
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 1500 },
+        cases: if cfg!(miri) { 1 } else { 500 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

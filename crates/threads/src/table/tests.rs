@@ -196,13 +196,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (identity.clone(), -20..=19).prop_map(|(who, nice)| Step::Set(who, nice)),
         (identity, region).prop_map(|(who, region)| Step::Move(who, region)),
     ];
-    let length = if cfg!(miri) { 30 } else { 300 };
+    let length = if cfg!(miri) { 8 } else { 200 };
     proptest::collection::vec(step, 0..length)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 256 },
+        cases: if cfg!(miri) { 1 } else { 100 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -210,7 +210,7 @@ proptest! {
     /// Whatever is done, the table says what a map says.
     #[test]
     fn a_table_is_a_map(steps in steps()) {
-        let memory = Memory::new(128);
+        let memory = Memory::new(64);
         let table = memory.lines();
         let mut model = BTreeMap::new();
         for step in steps {
