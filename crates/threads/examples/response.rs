@@ -91,6 +91,10 @@ fn run(rung: Option<Rung>, others: usize, events: usize) -> Result<(Vec<f64>, f6
         .into_iter()
         .map(|role| answering(&program, role, start))
         .collect::<Result<_, _>>()?;
+    // Both are where they belong before anything is measured.
+    for (ready, _) in &mut critical {
+        ready.read_exact(&mut [0; 8])?;
+    }
     let mut responses = Vec::new();
     for _ in 0..events {
         thread::sleep(Duration::from_millis(100));
@@ -135,6 +139,7 @@ fn answering(
         let attributes = Attributes::of(Role::new(role)?).time_critical(Priority::default());
         program.began(identity(), kernel::thread_id(), &attributes, false)?;
         let mut sent = [0; 8];
+        asked.write_all(&sent)?;
         while asked.read(&mut sent)? == sent.len() {
             let tid = kernel::thread_id();
             let end = kernel::thread_cpu_ns(tid).unwrap_or(0) + WORK.as_nanos() as u64;
