@@ -1,1 +1,12 @@
 //! Stacks: how deep they were, how large they need to be.
+
+mod key;
+mod measure;
+mod system;
+mod text;
+mod zone;
+
+pub use key::{BuildId, Key, Place};
+pub use measure::{Hint, Peak, Process, Stack, Way};
+pub use system::{Errno, is_space_limited, page_bytes, signal_bytes, thread};
+pub use zone::{Verdict, Zone, Zones, ZonesError};
