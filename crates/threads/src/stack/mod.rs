@@ -4,9 +4,11 @@ mod key;
 mod measure;
 mod system;
 mod text;
+mod tuner;
 mod zone;
 
 pub use key::{BuildId, Key, Place};
 pub use measure::{Hint, Peak, Process, Stack, Way};
 pub use system::{Errno, is_space_limited, page_bytes, signal_bytes, thread};
+pub use tuner::{Asked, Decision, Learned, Mode, ModeError, Policy, Reason};
 pub use zone::{Verdict, Zone, Zones, ZonesError};
