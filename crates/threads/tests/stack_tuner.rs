@@ -168,7 +168,8 @@ fn the_first_reason_is_the_one_that_can_be_helped() {
         peak_bytes: 20_000,
         ..Learned::default()
     };
-    let decide = |policy: Policy, learned, asked| policy.decide(learned, asked, 0);
+    let decide =
+        |policy: Policy, learned: Option<&Learned>, asked| policy.decide(learned, asked, 0);
     let default = Asked::Default(8 << 20);
     let applied = Decision::Apply {
         bytes: policy.floor_bytes,
