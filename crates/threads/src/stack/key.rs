@@ -23,6 +23,12 @@ impl BuildId {
     /// Longer ones are cut.
     pub const BYTES_MAX: usize = 20;
 
+    /// That of nothing, for memory that waits for ids; no text says it.
+    pub(super) const NONE: Self = Self {
+        bytes: [0; Self::BYTES_MAX],
+        length: 0,
+    };
+
     /// None if there is not one byte.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let length = bytes.len().min(Self::BYTES_MAX);

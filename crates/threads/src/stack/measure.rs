@@ -172,14 +172,12 @@ impl Process {
     pub fn stack_around(&self, address: u64, hint: Hint) -> Result<Stack, Errno> {
         let mapping = self.mapping(address)?.ok_or(Errno(libc::EFAULT))?;
         let page = system::page_bytes();
-        let (mut low, mut guard_bytes) = (mapping.start, 0);
         let end = self.guard_above(address, mapping.end);
-        if let Some((start, end)) = self.guard_in(mapping.start, address, hint) {
+        let (low, guard_bytes) = match self.guard_in(mapping.start, address, hint) {
             // Guard pages within the mapping, as of C libraries since glibc 2.42.
-            (low, guard_bytes) = (end, end.saturating_sub(start));
-        } else {
-            guard_bytes = self.guard_below(low);
-        }
+            Some((start, end)) => (end, end.saturating_sub(start)),
+            None => (mapping.start, self.guard_below(mapping.start)),
+        };
         Ok(Stack {
             low,
             high: high(low, end, address, hint, page),

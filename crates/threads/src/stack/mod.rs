@@ -2,6 +2,7 @@
 
 mod key;
 mod measure;
+mod profile;
 mod system;
 mod text;
 mod tuner;
@@ -9,6 +10,10 @@ mod zone;
 
 pub use key::{BuildId, Key, Place};
 pub use measure::{Hint, Peak, Process, Stack, Way};
+pub use profile::{
+    Entry, FileError, Line, LineError, Lines, Module, Name, Problem, Profile, ProfileError, Room,
+    append, load, update,
+};
 pub use system::{Errno, is_space_limited, page_bytes, signal_bytes, thread};
 pub use tuner::{Asked, Decision, Learned, Mode, ModeError, Policy, Reason};
 pub use zone::{Verdict, Zone, Zones, ZonesError};

@@ -400,6 +400,14 @@ impl Scratch {
     }
 }
 
+impl Scratch {
+    /// All of it, which was [`filled`](Self::filled) with bytes or with nothing.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: all of the mapping is there and has a value, and is borrowed as long.
+        unsafe { core::slice::from_raw_parts_mut(self.start, self.bytes) }
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nobody uses it afterwards.

@@ -1,0 +1,268 @@
+//! Profiles in files, which any number of processes write.
+//!
+//! Whoever changes a profile has the lock, the file beside it whose name ends in
+//! `.lock` and which stays; a new profile takes the place of the old one at once,
+//! so readers need no lock and never see half of it.
+
+use core::ffi::CStr;
+use core::fmt;
+
+use super::line::{HEADER, encode, thread};
+use super::{Entry, Line, LineError, Lines, Module, Profile, ProfileError, Room};
+use crate::stack::key::{BuildId, each_module};
+use crate::stack::system::{self, Errno, File, Scratch};
+use crate::stack::text::Text;
+
+/// Larger files are no profiles.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Why a profile in a file could not be read or changed; the file is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileError {
+    /// It cannot be locked: no `.lock` can be made beside it, or somebody has it.
+    Lock(Errno),
+    /// It cannot be read.
+    Read(Errno),
+    /// It cannot be written.
+    Write(Errno),
+    /// There is no memory for it.
+    Memory(Errno),
+    /// It is no profile.
+    Profile(ProfileError),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(Errno(libc::EAGAIN)) => f.write_str(
+                "another process has had the lock of the profile for long; \
+                 end it if it hangs, and try again",
+            ),
+            Self::Lock(errno) => write!(
+                f,
+                "the file `.lock` beside the profile cannot be opened: {errno}; \
+                 name a profile in a folder that you may write"
+            ),
+            Self::Read(errno) => write!(f, "the profile cannot be read: {errno}"),
+            Self::Write(errno) => write!(
+                f,
+                "the profile cannot be written: {errno}; \
+                 name a profile in a folder that you may write"
+            ),
+            Self::Memory(errno) => write!(f, "there is no memory for the profile: {errno}"),
+            Self::Profile(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for FileError {}
+
+/// Calls with what a profile says of threads; a file that is not there says nothing.
+///
+/// # Errors
+/// It cannot be read, or is no profile.
+pub fn load(
+    path: &CStr,
+    entry: &mut dyn FnMut(&Entry),
+    wrong: &mut dyn FnMut(LineError<'_>),
+) -> Result<(), FileError> {
+    let mut memory = None;
+    for line in Lines::of(whole(path, &mut memory)?).map_err(FileError::Profile)? {
+        match line {
+            Ok(Line::Thread(found)) => entry(&found),
+            Ok(Line::Module(_) | Line::Remark(_)) => {}
+            Err(error) => wrong(error),
+        }
+    }
+    Ok(())
+}
+
+/// Adds what this run has seen to a profile, and where the modules lie that are loaded.
+/// It waits for others who do the same, so long at most.
+///
+/// # Errors
+/// Nothing was added: what was seen may be kept and added later.
+pub fn update(
+    path: &CStr,
+    patience_milliseconds: u32,
+    seen: &[Entry],
+    wrong: &mut dyn FnMut(LineError<'_>),
+) -> Result<(), FileError> {
+    let _lock = lock(path, patience_milliseconds)?;
+    let mut memory = None;
+    let text = whole(path, &mut memory)?;
+    let mut loaded = Scratch::new(1 << 20).map_err(FileError::Memory)?;
+    let loaded = modules_of(seen, loaded.filled(0));
+
+    let room = [Room::of(text), Room::of(loaded)];
+    let entries = seen.len() + room.iter().map(|it| it.entries).sum::<usize>();
+    let modules: usize = room.iter().map(|it| it.modules).sum();
+    let lines: usize = room.iter().map(|it| it.lines).sum();
+    let scratch = |bytes| Scratch::new(bytes).map_err(FileError::Memory);
+    let mut entries = scratch(entries * size_of::<Entry>())?;
+    let mut modules = scratch(modules * size_of::<Module<'_>>())?;
+    let mut kept = scratch(lines * size_of::<&[u8]>())?;
+    let mut profile = Profile::new(
+        entries.filled(Entry::EMPTY),
+        modules.filled(Module::EMPTY),
+        kept.filled(&b""[..]),
+    );
+    let full = FileError::Profile;
+    profile.read(text, wrong).map_err(full)?;
+    profile.read(loaded, &mut |_| ()).map_err(full)?;
+    seen.iter()
+        .try_for_each(|it| profile.add(it))
+        .map_err(full)?;
+    replace(path, &profile).map_err(FileError::Write)
+}
+
+/// Adds a line to a profile, and nothing else: all that a signal handler may do.
+///
+/// # Errors
+/// It was not added.
+pub fn append(path: &CStr, patience_milliseconds: u32, entry: &Entry) -> Result<(), FileError> {
+    let _lock = lock(path, patience_milliseconds)?;
+    let flags = libc::O_RDWR | libc::O_APPEND | libc::O_CREAT;
+    let file = File::open(path, flags).map_err(FileError::Write)?;
+    let mut line = Text::<576>::new();
+    let is_empty = file.read_at(&mut [0], 0).map_err(FileError::Read)? == 0;
+    line.push(if is_empty { HEADER } else { b"" });
+    // Who has written by hand may have ended without a new line.
+    line.push(b"\n");
+    line.push(thread(entry).as_bytes());
+    line.push(b"\n");
+    file.write_all(line.as_bytes()).map_err(FileError::Write)
+}
+
+/// The lock of a profile, until it is dropped.
+fn lock(path: &CStr, patience_milliseconds: u32) -> Result<File, FileError> {
+    const STEP_MILLISECONDS: u16 = 5;
+    let path = beside(path, b".lock");
+    let path = path.as_path();
+    let path = path.ok_or(FileError::Lock(Errno(libc::ENAMETOOLONG)))?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW;
+    let file = File::open(path, flags).map_err(FileError::Lock)?;
+    let mut waited = 0;
+    loop {
+        match file.lock() {
+            Ok(()) => return Ok(file),
+            Err(Errno(libc::EAGAIN)) if waited < patience_milliseconds => {
+                system::sleep(STEP_MILLISECONDS);
+                waited += u32::from(STEP_MILLISECONDS);
+            }
+            Err(errno) => return Err(FileError::Lock(errno)),
+        }
+    }
+}
+
+fn beside(path: &CStr, end: &[u8]) -> Text<1024> {
+    let mut beside = Text::new();
+    beside.push(path.to_bytes());
+    beside.push(end);
+    beside
+}
+
+/// All that the file has; nothing if it is not there.
+fn whole<'m>(path: &CStr, memory: &'m mut Option<Scratch>) -> Result<&'m [u8], FileError> {
+    let file = match File::open(path, libc::O_RDONLY) {
+        Ok(file) => file,
+        Err(Errno(libc::ENOENT)) => return Ok(b""),
+        Err(errno) => return Err(FileError::Read(errno)),
+    };
+    let mut room = 64 << 10;
+    while room <= 2 * BYTES_MAX {
+        let mut scratch = Scratch::new(room).map_err(FileError::Memory)?;
+        let into = scratch.filled(0_u8);
+        let mut length = 0;
+        while let Some(rest) = into.get_mut(length..).filter(|rest| !rest.is_empty()) {
+            let read = file.read_at(rest, length as u64).map_err(FileError::Read)?;
+            if read == 0 {
+                let text: &'m mut [u8] = memory.insert(scratch).bytes();
+                return Ok(text.get(..length).unwrap_or_default());
+            }
+            length += read;
+        }
+        room *= 2;
+    }
+    Err(FileError::Read(Errno(libc::EFBIG)))
+}
+
+/// A profile with the modules that these keys name, as far as they are loaded.
+fn modules_of<'m>(seen: &[Entry], memory: &'m mut [u8]) -> &'m [u8] {
+    let is_named = |build: BuildId| {
+        let mut places = seen
+            .iter()
+            .flat_map(|it| [Some(it.key.start), it.key.argument]);
+        places.any(|place| place.is_some_and(|place| place.build == build))
+    };
+    let mut program = [0; 1024];
+    let length = system::link(c"/proc/self/exe", &mut program).unwrap_or(0);
+    let program = program.get(..length).unwrap_or_default();
+    let mut length = 0;
+    // What does not fit is left out as a whole.
+    let mut add = |build: BuildId, path: &[u8]| {
+        let mut end = length;
+        let mut put = |part: &[u8]| {
+            if let Some(place) = memory.get_mut(end..end + part.len()) {
+                place.copy_from_slice(part);
+            }
+            end += part.len();
+        };
+        if length == 0 {
+            put(HEADER);
+            put(b"\n");
+        }
+        put(Text::<64>::of(format_args!("module {build} ")).as_bytes());
+        encode(path, &mut put);
+        put(b"\n");
+        if end <= memory.len() {
+            length = end;
+        }
+    };
+    let mut is_first = true;
+    each_module(&mut |module| {
+        let path = if is_first {
+            program
+        } else {
+            module.path.to_bytes()
+        };
+        is_first = false;
+        // The loader's own, and what was removed meanwhile, nobody finds by their names.
+        let is_findable = path.starts_with(b"/") && !path.ends_with(b" (deleted)");
+        if let Some(build) = module.build_id().filter(|it| is_findable && is_named(*it)) {
+            add(build, path);
+        }
+    });
+    memory.get(..length).unwrap_or_default()
+}
+
+/// Puts the profile in the place of the one that is there.
+fn replace(path: &CStr, profile: &Profile<'_, '_>) -> Result<(), Errno> {
+    let new = beside(path, b".new");
+    let new = new.as_path().ok_or(Errno(libc::ENAMETOOLONG))?;
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;
+    let file = File::open(new, flags)?;
+    let written = write(&file, profile)
+        .and_then(|()| file.sync())
+        .and_then(|()| system::rename(new, path));
+    if written.is_err() {
+        // What is in the way is overwritten the next time.
+        let _ = system::unlink(new);
+    }
+    written
+}
+
+fn write(file: &File, profile: &Profile<'_, '_>) -> Result<(), Errno> {
+    let mut buffer = Text::<4096>::new();
+    let mut written = Ok(());
+    profile.write(&mut |part| {
+        for part in part.chunks(1024) {
+            if buffer.as_bytes().len() + part.len() >= 4096 {
+                written = written.and_then(|()| file.write_all(buffer.as_bytes()));
+                buffer = Text::new();
+            }
+            buffer.push(part);
+        }
+    });
+    written.and_then(|()| file.write_all(buffer.as_bytes()))
+}
