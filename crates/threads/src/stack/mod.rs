@@ -1,6 +1,7 @@
 //! Stacks: how deep they were, how large they need to be.
 
 mod key;
+mod live;
 mod measure;
 mod profile;
 mod system;
@@ -9,6 +10,7 @@ mod tuner;
 mod zone;
 
 pub use key::{BuildId, Key, Place};
+pub use live::{Live, Seat};
 pub use measure::{Hint, Peak, Process, Stack, Way};
 pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Problem, Profile, ProfileError, Room,

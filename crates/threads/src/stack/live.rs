@@ -1,0 +1,459 @@
+//! What is known of the threads of this process, by key: what the profile said, and
+//! what was seen since.
+//!
+//! A fixed table that any thread reads and writes without a lock, and a signal
+//! handler too. Places are taken and never given back, so a seat stays one's own. A
+//! key that two threads enter at the same moment can have two seats; what they say
+//! is put together when it is taken.
+
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::key::Key;
+use super::measure::Peak;
+use super::profile::{Entry, Name};
+use super::tuner::{Asked, Learned};
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const READY: u32 = 2;
+
+const IS_SET: u32 = 1;
+const WAS_REFUSED: u32 = 2;
+const IS_COUNTED: u32 = 4;
+const HAS_OVERFLOWED: u32 = 8;
+
+const NAME_WORDS: usize = Name::BYTES / 4;
+
+/// Where a key has its place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat(usize);
+
+impl Seat {
+    /// As a number that is stored elsewhere.
+    pub(super) fn number(self) -> usize {
+        self.0
+    }
+
+    pub(super) fn of_number(number: usize) -> Self {
+        Self(number)
+    }
+}
+
+struct Slot {
+    state: AtomicU32,
+    /// These are written once, before the state says that they are ready.
+    key: [AtomicU32; Key::WORDS],
+    role: [AtomicU32; NAME_WORDS],
+    /// What the profile said.
+    runs: AtomicU32,
+    threads: AtomicUsize,
+    /// The deepest ever, and the deepest that is not yet in the profile.
+    peak: AtomicUsize,
+    flags: AtomicU32,
+    peak_since: AtomicUsize,
+    threads_since: AtomicUsize,
+    given_since: AtomicUsize,
+    overflow_since: AtomicUsize,
+}
+
+impl Slot {
+    #[allow(clippy::declare_interior_mutable_const)]
+    const FREE: Self = Self {
+        state: AtomicU32::new(FREE),
+        key: [const { AtomicU32::new(0) }; Key::WORDS],
+        role: [const { AtomicU32::new(0) }; NAME_WORDS],
+        runs: AtomicU32::new(0),
+        threads: AtomicUsize::new(0),
+        peak: AtomicUsize::new(0),
+        flags: AtomicU32::new(0),
+        peak_since: AtomicUsize::new(0),
+        threads_since: AtomicUsize::new(0),
+        given_since: AtomicUsize::new(0),
+        overflow_since: AtomicUsize::new(0),
+    };
+
+    fn has(&self, key: &[u32; Key::WORDS]) -> bool {
+        let words = self.key.iter().zip(key);
+        words.fold(true, |is_same, (mine, word)| {
+            is_same & (mine.load(Ordering::Relaxed) == *word)
+        })
+    }
+
+    fn key(&self) -> Option<Key> {
+        let words = self.key.each_ref().map(|word| word.load(Ordering::Relaxed));
+        Key::from_words(&words)
+    }
+
+    fn role(&self) -> Name {
+        let mut bytes = [0; Name::BYTES];
+        for (into, word) in bytes.chunks_exact_mut(4).zip(&self.role) {
+            into.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        Name::new(&bytes)
+    }
+
+    fn set_role(&self, role: Name) {
+        let mut bytes = [0; Name::BYTES];
+        bytes
+            .iter_mut()
+            .zip(role.as_bytes())
+            .for_each(|(into, byte)| *into = *byte);
+        for (word, bytes) in self.role.iter().zip(bytes.chunks_exact(4)) {
+            let value = bytes.try_into().map_or(0, u32::from_le_bytes);
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The table; a `static` takes 200 KB of memory that is not touched before it is used.
+pub struct Live {
+    slots: [Slot; Self::SEATS],
+    /// Threads whose key found no place.
+    left_out: AtomicUsize,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Live {
+    /// How many keys it knows at most.
+    pub const SEATS: usize = 1024;
+
+    /// With nothing in it.
+    pub const fn new() -> Self {
+        Self {
+            slots: [Slot::FREE; Self::SEATS],
+            left_out: AtomicUsize::new(0),
+        }
+    }
+
+    /// The seat of a key, which it takes if it has none; the role is that of the first
+    /// who has one. None if the table is full.
+    pub fn enter(&self, key: &Key, role: Name) -> Option<Seat> {
+        let words = key.to_words();
+        // Fowler, Noll and Vo: keys differ in all of their bytes.
+        let hash = words.iter().fold(0x811c_9dc5_u32, |hash, word| {
+            let mixed = (hash ^ word).wrapping_mul(0x0100_0193);
+            mixed ^ mixed >> 15
+        });
+        for step in 0..Self::SEATS {
+            let place = (hash as usize).wrapping_add(step) % Self::SEATS;
+            let slot = self.slots.get(place)?;
+            let state = slot.state.load(Ordering::Acquire);
+            if state == READY && slot.has(&words) {
+                return Some(Seat(place));
+            }
+            let is_mine = state == FREE
+                && slot
+                    .state
+                    .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+            if is_mine {
+                let pairs = slot.key.iter().zip(words);
+                pairs.for_each(|(into, word)| into.store(word, Ordering::Relaxed));
+                slot.set_role(role);
+                slot.state.store(READY, Ordering::Release);
+                return Some(Seat(place));
+            }
+        }
+        self.left_out.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// How many threads it could not take in.
+    pub fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
+    /// What the profile says of a key.
+    pub fn load(&self, entry: &Entry) {
+        let Some(slot) = self.slot_of(&entry.key, entry.role) else {
+            return;
+        };
+        slot.runs.fetch_max(entry.runs, Ordering::Relaxed);
+        slot.threads
+            .fetch_max(size(entry.threads), Ordering::Relaxed);
+        slot.peak
+            .fetch_max(size(entry.peak_bytes), Ordering::Relaxed);
+        if entry.overflow_bytes > 0 {
+            slot.flags.fetch_or(HAS_OVERFLOWED, Ordering::Relaxed);
+        }
+    }
+
+    /// What is known of the key of this seat, all in all.
+    pub fn learned(&self, seat: Seat) -> Learned {
+        let Some(slot) = self.slots.get(seat.0) else {
+            return Learned::default();
+        };
+        let flags = slot.flags.load(Ordering::Relaxed);
+        Learned {
+            // This run counts when it is over.
+            runs: slot.runs.load(Ordering::Relaxed),
+            threads: slot.threads.load(Ordering::Relaxed) as u64,
+            peak_bytes: slot.peak.load(Ordering::Relaxed) as u64,
+            has_overflowed: flags & HAS_OVERFLOWED != 0,
+            was_refused: flags & WAS_REFUSED != 0,
+        }
+    }
+
+    /// The key of a seat, and what its threads are for.
+    pub fn key(&self, seat: Seat) -> Option<(Key, Name)> {
+        let slot = self.slots.get(seat.0)?;
+        Some((slot.key()?, slot.role()))
+    }
+
+    /// A thread is created, and the program asked for this.
+    pub fn creates(&self, seat: Seat, asked: Asked) {
+        let Some(slot) = self.slots.get(seat.0) else {
+            return;
+        };
+        let (bytes, flags) = match asked {
+            Asked::Default(bytes) => (bytes, 0),
+            Asked::Set(bytes) => (bytes, IS_SET),
+            Asked::Memory => (0, IS_SET),
+        };
+        slot.given_since.fetch_max(size(bytes), Ordering::Relaxed);
+        slot.flags.fetch_or(flags, Ordering::Relaxed);
+    }
+
+    /// A smaller stack was refused, and the thread has the program's.
+    pub fn refuses(&self, seat: Seat) {
+        self.flag(seat, WAS_REFUSED);
+    }
+
+    /// A thread has been measured, as at its end.
+    pub fn measures(&self, seat: Seat, peak: Peak) {
+        let (Some(slot), Some(bytes)) = (self.slots.get(seat.0), peak.bytes()) else {
+            return;
+        };
+        slot.peak.fetch_max(size(bytes), Ordering::Relaxed);
+        slot.peak_since.fetch_max(size(bytes), Ordering::Relaxed);
+        slot.threads.fetch_add(1, Ordering::Relaxed);
+        slot.threads_since.fetch_add(1, Ordering::Release);
+    }
+
+    /// A thread has overflowed a stack of so many bytes.
+    pub fn overflows(&self, seat: Seat, bytes: u64) {
+        if let Some(slot) = self.slots.get(seat.0) {
+            slot.overflow_since
+                .fetch_max(size(bytes).max(1), Ordering::Relaxed);
+        }
+        self.flag(seat, HAS_OVERFLOWED);
+    }
+
+    /// Calls with everything that was seen since this was called last; what cannot be
+    /// kept elsewhere is put back by [`put_back`](Self::put_back).
+    pub fn take(&self, mut one: impl FnMut(Entry)) {
+        for slot in &self.slots {
+            if slot.state.load(Ordering::Acquire) != READY {
+                continue;
+            }
+            let threads = slot.threads_since.swap(0, Ordering::Acquire);
+            let overflow = slot.overflow_since.swap(0, Ordering::Relaxed);
+            let Some(key) = slot.key().filter(|_| threads > 0 || overflow > 0) else {
+                continue;
+            };
+            let flags = slot.flags.fetch_or(IS_COUNTED, Ordering::Relaxed);
+            one(Entry {
+                runs: u32::from(flags & IS_COUNTED == 0),
+                threads: threads as u64,
+                peak_bytes: slot.peak_since.swap(0, Ordering::Relaxed) as u64,
+                given_bytes: slot.given_since.load(Ordering::Relaxed) as u64,
+                is_set: flags & IS_SET != 0,
+                overflow_bytes: overflow as u64,
+                role: slot.role(),
+                ..Entry::new(key)
+            });
+        }
+    }
+
+    /// What was taken, and could not be kept.
+    pub fn put_back(&self, entry: &Entry) {
+        let Some(slot) = self.slot_of(&entry.key, entry.role) else {
+            return;
+        };
+        slot.peak_since
+            .fetch_max(size(entry.peak_bytes), Ordering::Relaxed);
+        slot.overflow_since
+            .fetch_max(size(entry.overflow_bytes), Ordering::Relaxed);
+        if entry.runs > 0 {
+            slot.flags.fetch_and(!IS_COUNTED, Ordering::Relaxed);
+        }
+        slot.threads_since
+            .fetch_add(size(entry.threads), Ordering::Release);
+    }
+
+    /// In the child of a fork: what was seen before is the parent's to keep.
+    pub fn forked(&self) {
+        self.take(|_| ());
+        for slot in &self.slots {
+            slot.flags.fetch_and(!IS_COUNTED, Ordering::Relaxed);
+            // Who was about to enter it is not here.
+            let _ = slot
+                .state
+                .compare_exchange(TAKEN, FREE, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    fn slot_of(&self, key: &Key, role: Name) -> Option<&Slot> {
+        self.slots.get(self.enter(key, role)?.0)
+    }
+
+    fn flag(&self, seat: Seat, flag: u32) {
+        if let Some(slot) = self.slots.get(seat.0) {
+            slot.flags.fetch_or(flag, Ordering::Relaxed);
+        }
+    }
+}
+
+/// More than an address space has is all of it.
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::boxed::Box;
+    use std::format;
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn key(offset: usize) -> Key {
+        Key::parse(format!("ab+{offset:x}").as_bytes()).unwrap()
+    }
+
+    fn taken(live: &Live) -> Vec<Entry> {
+        let mut taken = Vec::new();
+        live.take(|entry| taken.push(entry));
+        taken.sort();
+        taken
+    }
+
+    #[test]
+    fn what_was_seen_is_taken_once_and_a_run_counts_once() {
+        let live = Box::new(Live::new());
+        let seat = live.enter(&key(1), Name::new(b"worker")).unwrap();
+        assert_eq!(live.enter(&key(1), Name::NONE), Some(seat));
+        live.creates(seat, Asked::Set(65536));
+        assert_eq!(taken(&live), []);
+        live.measures(seat, Peak::Exact(9000));
+        live.measures(seat, Peak::AtMost(7000));
+        live.measures(seat, Peak::Unknown);
+        let expected = Entry {
+            runs: 1,
+            threads: 2,
+            peak_bytes: 9000,
+            given_bytes: 65536,
+            is_set: true,
+            overflow_bytes: 0,
+            role: Name::new(b"worker"),
+            ..Entry::new(key(1))
+        };
+        assert_eq!(taken(&live), [expected]);
+        assert_eq!(taken(&live), []);
+        live.put_back(&expected);
+        assert_eq!(taken(&live), [expected]);
+        live.measures(seat, Peak::Exact(100));
+        let later = Entry {
+            runs: 0,
+            threads: 1,
+            peak_bytes: 100,
+            ..expected
+        };
+        assert_eq!(taken(&live), [later]);
+        live.measures(seat, Peak::Exact(100));
+        live.forked();
+        assert_eq!(taken(&live), []);
+        live.measures(seat, Peak::Exact(100));
+        // The child is a run of its own.
+        assert_eq!(taken(&live), [Entry { runs: 1, ..later }]);
+    }
+
+    #[test]
+    fn what_the_profile_said_and_what_was_seen_is_known_together() {
+        let live = Box::new(Live::new());
+        let said = Entry {
+            runs: 4,
+            threads: 7,
+            peak_bytes: 5000,
+            ..Entry::new(key(1))
+        };
+        live.load(&said);
+        let seat = live.enter(&key(1), Name::NONE).unwrap();
+        live.measures(seat, Peak::Exact(6000));
+        let learned = Learned {
+            runs: 4,
+            threads: 8,
+            peak_bytes: 6000,
+            has_overflowed: false,
+            was_refused: false,
+        };
+        assert_eq!(live.learned(seat), learned);
+        live.refuses(seat);
+        live.overflows(seat, 0);
+        let troubled = Learned {
+            has_overflowed: true,
+            was_refused: true,
+            ..learned
+        };
+        assert_eq!(live.learned(seat), troubled);
+        assert_eq!(taken(&live).first().map(|it| it.overflow_bytes), Some(1));
+        let overflowed = Entry {
+            overflow_bytes: 4096,
+            ..Entry::new(key(2))
+        };
+        live.load(&overflowed);
+        let other = live.enter(&key(2), Name::NONE).unwrap();
+        assert!(live.learned(other).has_overflowed);
+        // It is in the profile already.
+        assert_eq!(taken(&live), []);
+    }
+
+    #[test]
+    fn a_full_table_knows_the_first_and_counts_the_others() {
+        let live = Box::new(Live::new());
+        let many = if cfg!(miri) { 0..8 } else { 0..Live::SEATS };
+        for offset in many {
+            live.enter(&key(offset), Name::NONE).unwrap();
+        }
+        if cfg!(miri) {
+            return;
+        }
+        assert_eq!(live.enter(&key(Live::SEATS), Name::NONE), None);
+        assert_eq!(live.left_out(), 1);
+        let seat = live.enter(&key(7), Name::NONE).unwrap();
+        assert_eq!(live.key(seat), Some((key(7), Name::NONE)));
+    }
+
+    #[test]
+    fn threads_that_see_at_once_lose_nothing() {
+        let live = Box::new(Live::new());
+        let rounds = if cfg!(miri) { 5 } else { 2000 };
+        let mut taken = Vec::new();
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for round in 0..rounds {
+                            let seat = live.enter(&key(round % 5), Name::NONE).unwrap();
+                            live.measures(seat, Peak::Exact(round as u64));
+                        }
+                    })
+                })
+                .collect();
+            while !workers.iter().all(|it| it.is_finished()) {
+                live.take(|entry| taken.push(entry));
+            }
+        });
+        live.take(|entry| taken.push(entry));
+        let threads: u64 = taken.iter().map(|it| it.threads).sum();
+        assert_eq!(threads, 4 * rounds as u64);
+        let peak = taken.iter().map(|it| it.peak_bytes).max();
+        assert_eq!(peak, Some(rounds as u64 - 1));
+    }
+}
