@@ -3,6 +3,7 @@
 mod key;
 mod live;
 mod measure;
+mod overflow;
 mod profile;
 mod system;
 mod text;
@@ -12,6 +13,7 @@ mod zone;
 pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};
 pub use measure::{Hint, Peak, Process, Stack, Way};
+pub use overflow::{AlternateStack, SetAction, Standing, Watch};
 pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Problem, Profile, ProfileError, Room,
     append, load, update,

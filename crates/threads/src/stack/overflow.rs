@@ -1,0 +1,531 @@
+//! Overflows: a thread that hits the guard page of its stack is reported by number and
+//! role, its key is not tuned again, and then happens what would have happened.
+//!
+//! The handler of `SIGSEGV` runs on an alternate stack that the thread has been given.
+//! For an overflow of a known stack it writes one line to the standard error output
+//! and one to the profile, puts the program's own action back, and returns: the
+//! instruction fails again, and the kernel does what the program has asked for.
+//! Any other fault goes to the program's handler. A program whose handler shall not
+//! run on an alternate stack could not handle an overflow at all; its action is then
+//! left in place, and overflows are not seen. A frame that reaches over the whole
+//! guard page is not seen either: compilers prevent that when told to probe stacks.
+//!
+//! Everything here may be called by a signal handler, but where it says otherwise.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+
+use super::live::{Live, Seat};
+use super::measure::Stack;
+use super::profile::{Entry, Name, append};
+use super::system::{self, signal_bytes};
+use super::text::Text;
+
+/// `sigaction` of the C library, not that of whoever stands before it.
+pub type SetAction =
+    unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+
+/// The one that is armed, for the handler.
+static ARMED: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
+
+const FREE: u32 = 0;
+const TAKEN: u32 = u32::MAX;
+
+/// A stack that a thread has.
+struct Known {
+    /// The kernel's number of the thread.
+    thread: AtomicU32,
+    low: AtomicUsize,
+    high: AtomicUsize,
+    guard_bytes: AtomicUsize,
+    /// One more than the number of its key's seat; 0 if it has none.
+    seat: AtomicUsize,
+}
+
+impl Known {
+    #[allow(clippy::declare_interior_mutable_const)]
+    const FREE: Self = Self {
+        thread: AtomicU32::new(FREE),
+        low: AtomicUsize::new(0),
+        high: AtomicUsize::new(0),
+        guard_bytes: AtomicUsize::new(0),
+        seat: AtomicUsize::new(0),
+    };
+
+    fn stack(&self) -> Stack {
+        Stack {
+            low: self.low.load(Ordering::Relaxed) as u64,
+            high: self.high.load(Ordering::Relaxed) as u64,
+            guard_bytes: self.guard_bytes.load(Ordering::Relaxed) as u64,
+        }
+    }
+
+    fn seat(&self) -> Option<Seat> {
+        let number = self.seat.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(Seat::of_number(number))
+    }
+}
+
+/// Where a thread stands among those whose stacks are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing(usize);
+
+/// The stacks of this process and what is known of their threads; one `static`.
+pub struct Watch {
+    /// What is known of threads, by key.
+    pub live: Live,
+    known: [Known; Self::THREADS],
+    /// No place from here on was ever taken.
+    highest: AtomicUsize,
+    /// The profile in which overflows are noted, a text that stays.
+    path: AtomicPtr<c_char>,
+    action: StoredAction,
+    set_action: AtomicPtr<c_void>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Watch {
+    /// How many threads it knows at once; further ones go on unseen.
+    pub const THREADS: usize = 4096;
+
+    /// With nothing in it.
+    pub const fn new() -> Self {
+        Self {
+            live: Live::new(),
+            known: [Known::FREE; Self::THREADS],
+            highest: AtomicUsize::new(0),
+            path: AtomicPtr::new(null_mut()),
+            action: StoredAction::new(),
+            set_action: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// A thread begins on this stack. None if there are too many.
+    pub fn enter(&self, thread: c_int, stack: &Stack, seat: Option<Seat>) -> Option<Standing> {
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        // Where this thread's predecessor on the same stack was, it is probably free.
+        let first = (size(stack.low) >> 16).wrapping_mul(0x9e37_79b1) % Self::THREADS;
+        for step in 0..Self::THREADS {
+            let place = (first + step) % Self::THREADS;
+            let known = self.known.get(place)?;
+            let is_mine = known
+                .thread
+                .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok();
+            if is_mine {
+                known.low.store(size(stack.low), Ordering::Relaxed);
+                known.high.store(size(stack.high), Ordering::Relaxed);
+                known
+                    .guard_bytes
+                    .store(size(stack.guard_bytes), Ordering::Relaxed);
+                let seat = seat.map_or(0, |seat| seat.number() + 1);
+                known.seat.store(seat, Ordering::Relaxed);
+                known.thread.store(thread as u32, Ordering::Release);
+                self.highest.fetch_max(place + 1, Ordering::Relaxed);
+                return Some(Standing(place));
+            }
+        }
+        None
+    }
+
+    /// A thread ends; its stack may be another's now.
+    pub fn leave(&self, standing: Standing) {
+        if let Some(known) = self.known.get(standing.0) {
+            known.thread.store(FREE, Ordering::Release);
+        }
+    }
+
+    /// Calls with the threads whose stacks are known: their numbers, stacks and keys.
+    /// A thread that ends meanwhile may be told with the stack of its successor.
+    pub fn each(&self, mut one: impl FnMut(c_int, Stack, Option<Seat>)) {
+        for known in self.taken() {
+            match known.thread.load(Ordering::Acquire) {
+                FREE | TAKEN => {}
+                thread => one(thread as c_int, known.stack(), known.seat()),
+            }
+        }
+    }
+
+    fn taken(&self) -> &[Known] {
+        let highest = self.highest.load(Ordering::Relaxed);
+        self.known.get(..highest).unwrap_or(&self.known)
+    }
+
+    /// In the child of a fork, which has one thread: the others are not here, and what
+    /// was seen before is the parent's to keep.
+    pub fn forked(&self, own: Option<Standing>) {
+        let own = own.and_then(|standing| self.known.get(standing.0));
+        for known in &self.known {
+            match own {
+                Some(own) if core::ptr::eq(own, known) => {
+                    known
+                        .thread
+                        .store(system::thread() as u32, Ordering::Release);
+                }
+                _ => known.thread.store(FREE, Ordering::Relaxed),
+            }
+        }
+        self.live.forked();
+        self.action.forked();
+    }
+
+    /// Handles `SIGSEGV` from now on, in front of what the program has asked for and
+    /// will ask for by [`change`](Self::change). Overflows are noted in this profile.
+    /// False if that was refused. Not for signal handlers.
+    ///
+    /// # Safety
+    /// The function is `sigaction`, or does what it does; nobody else arms a watch.
+    pub unsafe fn arm(&'static self, set_action: SetAction, path: Option<&'static CStr>) -> bool {
+        let path = path.map_or(null(), CStr::as_ptr);
+        self.path.store(path.cast_mut(), Ordering::Relaxed);
+        let mut before = no_action();
+        // SAFETY: the C library writes one such structure.
+        if unsafe { set_action(libc::SIGSEGV, null(), &mut before) } != 0 {
+            return false;
+        }
+        self.action.store(&before);
+        self.set_action
+            .store(set_action as *mut c_void, Ordering::Release);
+        ARMED.store((&raw const *self).cast_mut(), Ordering::Release);
+        // SAFETY: the action is that of the program.
+        unsafe { self.install(&before) == 0 }
+    }
+
+    /// Whether overflows of stacks are seen: it is armed, and the program has no handler
+    /// that must not run on an alternate stack.
+    pub fn sees_overflows(&self) -> bool {
+        self.set_action().is_some() && is_before(&self.action.load())
+    }
+
+    /// What the program's `sigaction(SIGSEGV, …)` does, and answers; none before it is
+    /// armed. As there, of two threads that call it at once the later one wins.
+    ///
+    /// # Safety
+    /// As `sigaction`: each is null, or points at such a structure.
+    pub unsafe fn change(
+        &self,
+        new: *const libc::sigaction,
+        old: *mut libc::sigaction,
+    ) -> Option<c_int> {
+        self.set_action()?;
+        let before = self.action.load();
+        // SAFETY: the caller's. They may be the same, so one is read before the other
+        // is written.
+        if let Some(new) = unsafe { new.as_ref() }.copied() {
+            self.action.store(&new);
+            // SAFETY: the action is that of the program.
+            let said = unsafe { self.install(&new) };
+            if said != 0 {
+                self.action.store(&before);
+                return Some(said);
+            }
+        }
+        // SAFETY: the caller's.
+        if let Some(old) = unsafe { old.as_mut() } {
+            *old = before;
+        }
+        Some(0)
+    }
+
+    fn set_action(&self) -> Option<SetAction> {
+        let function = self.set_action.load(Ordering::Acquire);
+        // SAFETY: null is none, and nothing else than such a function was stored.
+        unsafe { core::mem::transmute::<*mut c_void, Option<SetAction>>(function) }
+    }
+
+    /// Puts the handler before the program's action, or steps aside.
+    ///
+    /// # Safety
+    /// The action can be installed.
+    unsafe fn install(&self, action: &libc::sigaction) -> c_int {
+        let Some(set_action) = self.set_action() else {
+            return -1;
+        };
+        let mut installed = *action;
+        if is_before(action) {
+            installed.sa_sigaction = handle as Handler as usize;
+            installed.sa_flags &= libc::SA_NODEFER | libc::SA_RESTART;
+            installed.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
+        }
+        // SAFETY: the caller's; the handler is one.
+        unsafe { set_action(libc::SIGSEGV, &installed, null_mut()) }
+    }
+
+    /// Lets the kernel do what the program has asked for.
+    fn give_back(&self) {
+        if let Some(set_action) = self.set_action() {
+            // SAFETY: the action is the one that the program has set.
+            unsafe { set_action(libc::SIGSEGV, &self.action.load(), null_mut()) };
+        }
+    }
+
+    /// The stack of this thread, if the address is in its guard page.
+    fn hit(&self, address: u64) -> Option<&Known> {
+        let thread = system::thread() as u32;
+        let mut taken = self.taken().iter();
+        taken.find(|known| {
+            known.thread.load(Ordering::Acquire) == thread && known.stack().is_guard(address)
+        })
+    }
+
+    fn report(&self, known: &Known) {
+        let bytes = known.stack().bytes();
+        let thread = known.thread.load(Ordering::Relaxed);
+        let (key, role) = match known.seat() {
+            Some(seat) => {
+                self.live.overflows(seat, bytes);
+                self.live
+                    .key(seat)
+                    .map_or((None, Name::NONE), |(key, role)| (Some(key), role))
+            }
+            None => (None, Name::NONE),
+        };
+        let mut text = Text::<512>::of(format_args!("milieu: thread {thread} "));
+        if !role.is_empty() {
+            text.push(b"`");
+            text.push(role.as_bytes());
+            text.push(b"` ");
+        }
+        text.push(
+            Text::<64>::of(format_args!("has overflowed its stack of {bytes} bytes")).as_bytes(),
+        );
+        if let Some(key) = key {
+            text.push(
+                Text::<256>::of(format_args!("; its size is not tuned again: {key}")).as_bytes(),
+            );
+        }
+        text.push(b"\n");
+        system::complain(text.as_bytes());
+        // SAFETY: null is none, and whoever armed the watch keeps the text.
+        let path = unsafe {
+            self.path
+                .load(Ordering::Relaxed)
+                .as_ref()
+                .map(|it| CStr::from_ptr(it))
+        };
+        let (Some(key), Some(path)) = (key, path) else {
+            return;
+        };
+        let overflow = Entry {
+            overflow_bytes: bytes.max(1),
+            role,
+            ..Entry::new(key)
+        };
+        const PATIENCE_MILLISECONDS: u32 = 2000;
+        if let Err(error) = append(path, PATIENCE_MILLISECONDS, &overflow) {
+            let text = Text::<512>::of(format_args!("milieu: that is not noted: {error}\n"));
+            system::complain(text.as_bytes());
+        }
+    }
+}
+
+/// Whether the handler may stand before this action of the program.
+fn is_before(action: &libc::sigaction) -> bool {
+    let is_function = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+    !is_function || action.sa_flags & libc::SA_ONSTACK != 0
+}
+
+fn no_action() -> libc::sigaction {
+    // SAFETY: all zeros are the default action.
+    unsafe { core::mem::zeroed() }
+}
+
+type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// The handler. It leaves `errno` as it was.
+extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: what is stored stays for as long as the process lives.
+    let Some(watch) = (unsafe { ARMED.load(Ordering::Acquire).as_ref() }) else {
+        return;
+    };
+    // SAFETY: the kernel hands over such a description.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize as u64) };
+    // Otherwise somebody has sent the signal.
+    let is_fault = code > 0;
+    if let Some(known) = watch.hit(address).filter(|_| is_fault) {
+        watch.report(known);
+        watch.give_back();
+        return;
+    }
+    let mut action = watch.action.load();
+    match action.sa_sigaction {
+        libc::SIG_IGN if !is_fault => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // A fault happens again; a signal that was sent is sent again.
+            watch.give_back();
+            if !is_fault {
+                let (process, thread) = (system::process(), system::thread());
+                // SAFETY: the kernel reads the description that it has handed over.
+                unsafe {
+                    libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, info)
+                };
+            }
+        }
+        function => {
+            if action.sa_flags & libc::SA_RESETHAND != 0 {
+                action.sa_sigaction = libc::SIG_DFL;
+                watch.action.store(&action);
+            }
+            if action.sa_flags & libc::SA_SIGINFO != 0 {
+                // SAFETY: the program says that it is such a function.
+                let function: Handler = unsafe { core::mem::transmute(function) };
+                function(signal, info, context);
+            } else {
+                // SAFETY: the program says that it is such a function.
+                let function: extern "C" fn(c_int) = unsafe { core::mem::transmute(function) };
+                function(signal);
+            }
+        }
+    }
+}
+
+const MASK_WORDS: usize = size_of::<libc::sigset_t>() / size_of::<usize>();
+
+/// An action that a handler reads while another thread writes it: it is read again if
+/// its version has changed meanwhile; while it is odd, somebody writes.
+struct StoredAction {
+    version: AtomicUsize,
+    function: AtomicUsize,
+    flags: AtomicU32,
+    mask: [AtomicUsize; MASK_WORDS],
+}
+
+impl StoredAction {
+    const fn new() -> Self {
+        Self {
+            version: AtomicUsize::new(0),
+            function: AtomicUsize::new(libc::SIG_DFL),
+            flags: AtomicU32::new(0),
+            mask: [const { AtomicUsize::new(0) }; MASK_WORDS],
+        }
+    }
+
+    fn load(&self) -> libc::sigaction {
+        /// A signal that somebody sends can interrupt the one who writes, and would wait
+        /// for it for ever.
+        const TRIES_MAX: u32 = 1 << 16;
+        let mut action = no_action();
+        for _ in 0..TRIES_MAX {
+            let before = self.version.load(Ordering::Acquire);
+            let mask = self
+                .mask
+                .each_ref()
+                .map(|word| word.load(Ordering::Relaxed));
+            action.sa_sigaction = self.function.load(Ordering::Relaxed);
+            action.sa_flags = self.flags.load(Ordering::Relaxed) as c_int;
+            // SAFETY: a set of signals is words without gaps, and any are a set.
+            action.sa_mask = unsafe { core::mem::transmute::<[usize; MASK_WORDS], _>(mask) };
+            fence(Ordering::Acquire);
+            if before % 2 == 0 && self.version.load(Ordering::Relaxed) == before {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+        action
+    }
+
+    fn store(&self, action: &libc::sigaction) {
+        let mut version = self.version.load(Ordering::Relaxed);
+        loop {
+            // Nobody is interrupted for long while it is odd: these are a few stores.
+            let even = version & !1;
+            match self.version.compare_exchange_weak(
+                even,
+                even.wrapping_add(1),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break,
+                Err(now) => version = now,
+            }
+            core::hint::spin_loop();
+        }
+        fence(Ordering::Release);
+        self.function.store(action.sa_sigaction, Ordering::Relaxed);
+        self.flags.store(action.sa_flags as u32, Ordering::Relaxed);
+        // SAFETY: a set of signals is words without gaps.
+        let mask: [usize; MASK_WORDS] = unsafe { core::mem::transmute(action.sa_mask) };
+        let words = self.mask.iter().zip(mask);
+        words.for_each(|(into, word)| into.store(word, Ordering::Relaxed));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whoever was writing is not in this process.
+    fn forked(&self) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version
+            .store(version.next_multiple_of(2), Ordering::Relaxed);
+    }
+}
+
+/// An alternate signal stack of this thread, until it is dropped.
+#[derive(Debug)]
+pub struct AlternateStack {
+    start: *mut c_void,
+}
+
+impl AlternateStack {
+    /// What it must have: the kernel's part for two signals, one within the other, and
+    /// enough for a handler.
+    pub fn bytes() -> usize {
+        const HANDLER: u64 = 16 << 10;
+        (2 * signal_bytes() + HANDLER) as usize
+    }
+
+    /// Gives this thread an alternate stack; none if it has one, or this is too small.
+    ///
+    /// # Safety
+    /// The memory stays and is nobody else's until what this returns is dropped, which
+    /// happens in the same thread.
+    pub unsafe fn enter(memory: &mut [MaybeUninit<u8>]) -> Option<Self> {
+        if memory.len() < Self::bytes() {
+            return None;
+        }
+        let mut before = no_stack();
+        let wanted = libc::stack_t {
+            ss_sp: memory.as_mut_ptr().cast(),
+            ss_flags: 0,
+            ss_size: memory.len(),
+        };
+        // SAFETY: the kernel writes one such structure.
+        unsafe { libc::sigaltstack(null(), &mut before) };
+        if before.ss_flags & libc::SS_DISABLE == 0 {
+            return None;
+        }
+        // SAFETY: the memory is the thread's for as long as it is its alternate stack.
+        let said = unsafe { libc::sigaltstack(&wanted, null_mut()) };
+        (said == 0).then_some(Self {
+            start: wanted.ss_sp,
+        })
+    }
+}
+
+impl Drop for AlternateStack {
+    fn drop(&mut self) {
+        let mut now = no_stack();
+        // SAFETY: the kernel writes one such structure.
+        unsafe { libc::sigaltstack(null(), &mut now) };
+        // The program may have put its own in the place.
+        if now.ss_sp == self.start && now.ss_flags & libc::SS_DISABLE == 0 {
+            let mut none = no_stack();
+            none.ss_flags = libc::SS_DISABLE;
+            // SAFETY: the kernel reads one such structure.
+            unsafe { libc::sigaltstack(&none, null_mut()) };
+        }
+    }
+}
+
+fn no_stack() -> libc::stack_t {
+    libc::stack_t {
+        ss_sp: null_mut(),
+        ss_flags: 0,
+        ss_size: 0,
+    }
+}
