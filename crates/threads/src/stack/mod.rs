@@ -1,5 +1,22 @@
 //! Stacks: how deep they were, how large they need to be.
+//!
+//! ```text
+//!  pthread_create ─▶ Key ─▶ Live (what is known) ─▶ Policy::decide ─▶ size, guard
+//!  thread begins  ─▶ Process::stack_around, depth ─▶ Watch::enter
+//!  thread ends    ─▶ Process::depth ─▶ Peak ─▶ Live::measures ─▶ Watch::leave
+//!  guard page hit ─▶ Watch's handler ─▶ report, profile, the program's own action
+//!  process ends   ─▶ Live::take ─▶ update (a profile, under its lock)
+//! ```
+//!
+//! All of it can run below the allocator and thread-local storage, in programs that
+//! know nothing of it: nothing allocates, nothing panics, `errno` stays as it was.
+//! What is asked of the kernel is in one module, `system`.
+//!
+//! Zones, sizes and profiles are those of the Stack Tuner (section IV-B of the Thread
+//! Evolution Kit's paper); peaks are taken from the lowest page that was touched, not
+//! from what is resident.
 
+mod emit;
 mod key;
 mod live;
 mod measure;
@@ -10,6 +27,7 @@ mod text;
 mod tuner;
 mod zone;
 
+pub use emit::{Language, Row, emit};
 pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};
 pub use measure::{Hint, Peak, Process, Stack, Way};
