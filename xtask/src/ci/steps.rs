@@ -212,18 +212,30 @@ const CONTEXT: &str = "milieu-context";
 
 /// Others that have a little unsafe code, and the tests that go there. What is
 /// known of a type is kept for as long as the program runs, so leaks are none.
-const OTHERS: [(&str, &str); 2] = [
-    ("milieu-transfer", "described"),
-    ("milieu-stream", "queues"),
+const OTHERS: [(&str, &[&str]); 3] = [
+    ("milieu-transfer", &["--test", "described"]),
+    ("milieu-stream", &["--test", "queues"]),
+    ("milieu-threads", &["--lib"]),
 ];
 
-/// They ask the system what Miri has no answer to, and run under the address
-/// sanitizer.
-const NOT_INTERPRETED: [(&str, &str); 2] = [(CAPI, "boundary"), (THREADS, "program")];
-
-/// Of this one Miri runs the tests beside the code, but for those that call the
-/// kernel.
-const THREADS: &str = "milieu-threads";
+/// Ask the system what Miri has no answer to: they run under the address sanitizer.
+const NOT_INTERPRETED: [(&str, &[&str]); 2] = [
+    (CAPI, &["--test", "boundary"]),
+    // Without `stack_overflow`: the sanitizer has the signal and the alternate stack
+    // for itself.
+    (
+        "milieu-threads",
+        &[
+            "--lib",
+            "--test",
+            "stack_measure",
+            "--test",
+            "stack_profile",
+            "--test",
+            "program",
+        ],
+    ),
+];
 
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
@@ -243,18 +255,15 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
         let mut programs = vec![vec!["--lib".to_owned()]];
         programs.extend(integration_tests(context));
         let mut outcome = tests_side_by_side(&programs, || test(CONTEXT))?;
-        for (package, name) in OTHERS {
+        for (package, programs) in OTHERS {
             let mut other = test(package);
-            other.args(["--test", name]);
+            other.args(programs);
             // Files, clocks and time limits are those of the machine.
             other.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation");
             outcome = outcome.and(tests(other)?);
         }
-        let mut threads = test(THREADS);
-        threads.arg("--lib");
-        outcome = outcome.and(tests(threads)?);
-        for test in NOT_INTERPRETED {
-            outcome = outcome.and(sanitized(test)?);
+        for programs in NOT_INTERPRETED {
+            outcome = outcome.and(sanitized(programs)?);
         }
         return Ok(outcome);
     }
@@ -265,17 +274,20 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     let mut context = sanitizing(CONTEXT)?;
     context.args(["--lib", "--tests"]);
     let mut outcome = tests(context)?;
-    for test in OTHERS.into_iter().chain(NOT_INTERPRETED) {
-        outcome = outcome.and(sanitized(test)?);
+    for programs in OTHERS.into_iter().chain(NOT_INTERPRETED) {
+        outcome = outcome.and(sanitized(programs)?);
     }
     Ok(outcome)
 }
 
-/// Runs a test of a package under the address sanitizer.
-fn sanitized((package, name): (&str, &str)) -> Result<Outcome> {
+/// Runs tests of a package under the address sanitizer.
+fn sanitized((package, programs): (&str, &[&str])) -> Result<Outcome> {
     let mut test = sanitizing(package)?;
-    test.args(["--test", name])
-        .env("ASAN_OPTIONS", "detect_leaks=0");
+    test.args(programs).env(
+        // Leaks are meant; and what stands in a frame shall stand on the stack.
+        "ASAN_OPTIONS",
+        "detect_leaks=0:detect_stack_use_after_return=0",
+    );
     tests(test)
 }
 
