@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,8 +13,10 @@ use milieu_threads::stack::{
 };
 use proptest::prelude::*;
 
+type Joined = (Vec<Entry>, Vec<String>, Vec<u8>);
+
 /// Joins texts and gives what they say together: entries, messages, text.
-fn joined(texts: &[&[u8]]) -> Result<(Vec<Entry>, Vec<String>, Vec<u8>), ProfileError> {
+fn joined(texts: &[&[u8]]) -> Result<Joined, ProfileError> {
     let rooms: Vec<Room> = texts.iter().map(|text| Room::of(text)).collect();
     let sum = |count: fn(&Room) -> usize| rooms.iter().map(count).sum();
     let mut entries = vec![Entry::EMPTY; sum(|it| it.entries)];
@@ -419,10 +422,8 @@ fn a_lock_that_somebody_has_is_waited_for_only_so_long() {
     let (path, c) = folder.profile();
     let lock = std::fs::File::create(format!("{}.lock", path.display())).unwrap();
     // SAFETY: no memory is involved.
-    assert_eq!(
-        unsafe { libc::flock(std::os::fd::AsRawFd::as_raw_fd(&lock), libc::LOCK_EX) },
-        0
-    );
+    let said = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
+    assert_eq!(said, 0);
     let held = Err(FileError::Lock(milieu_threads::stack::Errno(libc::EAGAIN)));
     assert_eq!(update(&c, 20, &[entry(1)], &mut silent), held);
     assert_eq!(append(&c, 0, &entry(1)), held);

@@ -421,7 +421,8 @@ impl StoredAction {
             action.sa_sigaction = self.function.load(Ordering::Relaxed);
             action.sa_flags = self.flags.load(Ordering::Relaxed) as c_int;
             // SAFETY: a set of signals is words without gaps, and any are a set.
-            action.sa_mask = unsafe { core::mem::transmute::<[usize; MASK_WORDS], _>(mask) };
+            action.sa_mask =
+                unsafe { core::mem::transmute::<[usize; MASK_WORDS], libc::sigset_t>(mask) };
             fence(Ordering::Acquire);
             if before % 2 == 0 && self.version.load(Ordering::Relaxed) == before {
                 break;
