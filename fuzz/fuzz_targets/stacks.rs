@@ -16,9 +16,15 @@ fuzz_target!(|input: &str| {
     let again = joined(&[&of_a.text]).expect("what is written is a profile");
     assert_eq!((&again.text, again.wrong), (&of_a.text, of_a.wrong));
     assert_eq!(again.entries, of_a.entries);
-    for line in a.lines().map(|line| line.trim_matches(|c: char| c.is_ascii_whitespace())) {
+    for line in a
+        .lines()
+        .map(|line| line.trim_matches(|c: char| c.is_ascii_whitespace()))
+    {
         let is_remark = line.starts_with('#');
-        let has = |text: &[u8]| text.split(|it| *it == b'\n').any(|it| it == line.as_bytes());
+        let has = |text: &[u8]| {
+            text.split(|it| *it == b'\n')
+                .any(|it| it == line.as_bytes())
+        };
         assert!(!is_remark || has(&of_a.text), "{line:?} is lost");
     }
     for entry in &of_a.entries {
@@ -53,7 +59,11 @@ fn joined(texts: &[&[u8]]) -> Result<Joined, ProfileError> {
     let mut wrong = 0;
     for text in texts {
         profile.read(text, &mut |error| {
-            assert!(text.split(|it| *it == b'\n').nth(error.number - 1).is_some());
+            assert!(
+                text.split(|it| *it == b'\n')
+                    .nth(error.number - 1)
+                    .is_some()
+            );
             assert!(error.to_string().ends_with("but does not count"));
             wrong += 1;
         })?;
