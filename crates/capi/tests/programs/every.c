@@ -89,6 +89,7 @@ struct row {
     S(milieu_result_name, NONE, 0, MILIEU_BUSY)                                               \
     S(milieu_message, NONE, 0, )                                                              \
     S(milieu_version, NONE, 0, )                                                              \
+    R(milieu_fail, NONE, TEXT, a->text)                                                       \
     R(milieu_coordinator_new, NONE, OUT, a->out)                                              \
     R(milieu_coordinator_open, NONE, TEXT, a->text, NULL, a->out)                             \
     S(milieu_coordinator_free, OF(coordinator), GIVEN, a->coordinator)                        \
