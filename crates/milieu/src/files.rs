@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::SystemTime,
 };
 
@@ -12,7 +12,10 @@ use milieu_context::{
 use milieu_keys::{
     KeySet, Migration, Namespace, Secrets, migration::Notice, options::DeclarationError,
 };
-use milieu_store::{Author, Place, Store, StoreError, watch::FileNews};
+use milieu_store::{
+    Author, Place, Store, StoreError,
+    watch::{FileNews, Watch},
+};
 
 use crate::{Error, Milieu, open::lock};
 
@@ -23,6 +26,7 @@ pub(crate) struct Files {
     pub known: Arc<Known>,
     /// Who persists.
     pub author: Author,
+    watches: Mutex<Vec<Weak<Watch>>>,
 }
 
 impl Files {
@@ -35,6 +39,7 @@ impl Files {
                 told: Mutex::default(),
             }),
             author: Author::of_this_process(),
+            watches: Mutex::default(),
         }
     }
 
@@ -44,9 +49,10 @@ impl Files {
         if !self.known.learn(environment)? {
             return Ok(());
         }
+        let mut taking = self.known.taking();
         let keys = self.read(self.places.clone())?.into_keys();
         for namespace in [Namespace::User, Namespace::System] {
-            let taken = self.known.take_over(coordinator, namespace, keys.clone());
+            let taken = taking.take_over(coordinator, namespace, keys.clone());
             taken.map_err(OpenError::Invalid)?;
         }
         Ok(())
@@ -73,6 +79,25 @@ impl Files {
         store
             .signed(self.author.clone(), SystemTime::now)
             .knowing(told.migration.clone(), told.secrets.clone())
+    }
+
+    /// From now on this watch is told of what the program writes.
+    pub fn watched_by(&self, watch: &Arc<Watch>) {
+        let mut watches = lock(&self.watches);
+        watches.retain(|watch| watch.strong_count() > 0);
+        watches.push(Arc::downgrade(watch));
+    }
+
+    /// The program has written into the user's file: no watch takes for news
+    /// what it has read before. Whoever drops the last of a watch waits for its
+    /// thread, so they are to be kept for as long as that may wait for a lock.
+    pub fn written(&self) -> Vec<Arc<Watch>> {
+        let watches = lock(&self.watches);
+        let watches: Vec<_> = watches.iter().filter_map(Weak::upgrade).collect();
+        for watch in &watches {
+            watch.look(Namespace::User);
+        }
+        watches
     }
 
     /// The file that the user is to write into.
@@ -194,20 +219,37 @@ impl Known {
         }
     }
 
-    /// Publishes what the files say of a namespace.
+    /// Keeps this program from writing, so that what files say can be taken
+    /// over: what was asked for before would undo what was written since.
+    pub fn taking(&self) -> Taking<'_> {
+        Taking {
+            told: &self.told,
+            known: lock(&self.user),
+        }
+    }
+}
+
+/// Files are taken over; nobody of this program writes meanwhile.
+pub struct Taking<'a> {
+    told: &'a Mutex<Told>,
+    known: MutexGuard<'a, KeySet>,
+}
+
+impl Taking<'_> {
+    /// Publishes what the files say of a namespace, as asked for since this is
+    /// there.
     pub fn take_over(
-        &self,
+        &mut self,
         coordinator: &Coordinator,
         namespace: Namespace,
         keys: KeySet,
     ) -> Result<Vec<Difference>, Vec<Invalid>> {
-        let (keys, notices) = lock(&self.told).migration.apply(keys);
-        let mut known = lock(&self.user);
-        let differences = coordinator.replace(namespace, &known, &keys)?;
+        let (keys, notices) = lock(self.told).migration.apply(keys);
+        let differences = coordinator.replace(namespace, &self.known, &keys)?;
         if namespace == Namespace::User {
-            *known = of_user(keys);
+            *self.known = of_user(keys);
         }
-        lock(&self.told).notices = notices;
+        lock(self.told).notices = notices;
         Ok(differences)
     }
 }

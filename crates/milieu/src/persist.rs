@@ -76,6 +76,8 @@ impl Milieu {
             .iter()
             .map(|branch| Name::parse(branch))
             .collect::<Result<_, _>>()?;
+        // Dropped when nothing is locked any more.
+        let _watches;
         let (mut known, held) = self.hold();
         let changes = changes(&held, &known, &branches)?;
         drop(held);
@@ -91,7 +93,10 @@ impl Milieu {
                 Resolution::Refuse
             })
         };
-        let commit = match store.commit_since(&known, Namespace::User, &changes, resolve) {
+        let committed = store.commit_since(&known, Namespace::User, &changes, resolve);
+        // Even a commit that fails may have written.
+        _watches = self.files.written();
+        let commit = match committed {
             Ok(commit) => Ok(commit),
             Err(error @ StoreError::Unsettled { .. }) => Err(error),
             Err(error) => return Err(wrong.map_or(error.into(), Error::from)),

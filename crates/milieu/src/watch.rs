@@ -59,6 +59,7 @@ impl Milieu {
     pub fn watch(&self, tell: impl Fn(News) + Send + Sync + 'static) -> Result<Watching, Error> {
         let store = self.files.store()?;
         let watch = Arc::new(Watch::start(&store, Pace::default())?);
+        self.files.watched_by(&watch);
         let taker = Arc::new(Taker {
             coordinator: self.coordinator().clone(),
             known: Arc::clone(&self.files.known),
@@ -93,9 +94,9 @@ impl Taker {
     /// Takes over a namespace. What is refused again is not said again.
     fn take(&self, namespace: Namespace, refused: &mut String) -> Option<News> {
         let watch = self.watch.get()?.upgrade()?;
-        let taken = self
-            .known
-            .take_over(&self.coordinator, namespace, watch.keys());
+        let mut taking = self.known.taking();
+        let taken = taking.take_over(&self.coordinator, namespace, watch.keys());
+        drop(taking);
         match taken {
             Ok(changed) => {
                 refused.clear();

@@ -162,3 +162,23 @@ fn a_swapped_link_counts_and_old_names_are_understood() {
         "/sw/hello/language = es\n"
     );
 }
+
+#[test]
+fn what_the_program_has_written_is_not_undone_by_a_file_that_was_read_before() {
+    let machine = Machine::new();
+    let (milieu, mut cx, _news, _watching) = watched(&machine);
+    for turn in 0..150 {
+        let times = 2 + turn % 9;
+        cx.set::<at::times>(times).unwrap();
+        milieu.persist().unwrap();
+        // Meanwhile the watch reads what the turn before has written, or this one.
+        let until = Instant::now() + Duration::from_millis(u64::from(turn.unsigned_abs() % 6));
+        loop {
+            cx.sync();
+            assert_eq!(cx.times, times, "turn {turn}");
+            if Instant::now() >= until {
+                break;
+            }
+        }
+    }
+}

@@ -109,18 +109,28 @@ impl Watch {
             watch.files.add(&place.path)?;
         }
         // Only now: what changes after this look is told by the watches.
-        let outcome = {
-            let mut state = watch.shared.0.state();
-            let all = state.all();
-            state.look(&all, Vec::new(), None, Instant::now())
-        };
-        watch.finish(outcome);
+        watch.look_at(State::all);
         Ok(watch)
     }
 
     /// The keys in force now.
     pub fn keys(&self) -> KeySet {
         self.shared.0.state().keys()
+    }
+
+    /// Looks at the files of a namespace at this moment: [`keys`](Watch::keys)
+    /// has all that was written into them before, for instance by a commit of
+    /// this process.
+    pub fn look(&self, namespace: Namespace) {
+        self.look_at(|state| state.of_namespace(namespace));
+    }
+
+    fn look_at(&self, files: impl FnOnce(&State) -> Vec<usize>) {
+        let mut state = self.shared.0.state();
+        let files = files(&state);
+        let outcome = state.look(&files, Vec::new(), None, Instant::now());
+        drop(state);
+        self.finish(outcome);
     }
 
     /// Tells a reader who knows these keys what changes, as far as the filter
