@@ -27,6 +27,8 @@ enum Argument {
 }
 
 const STATION: &str = "tests/programs/station.ini";
+const CASES: &str = "../context/tests/cases/cases.ini";
+const LAYERS: &str = "crates/context/tests/cases/layers.txt";
 
 const PROGRAMS: &[Program] = &[
     Program {
@@ -42,12 +44,32 @@ const PROGRAMS: &[Program] = &[
     Program {
         source: "context.cpp",
         specifications: &[STATION],
-        arguments: &[],
+        arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "cases.c",
+        specifications: &[CASES],
+        arguments: &[Argument::Path(LAYERS), Argument::Folder],
     },
     Program {
         source: "cases.cpp",
-        specifications: &["tests/programs/one.ini"],
-        arguments: &[Argument::Path("crates/context/tests/cases/layers.txt")],
+        specifications: &[CASES],
+        arguments: &[Argument::Path(LAYERS), Argument::Folder],
+    },
+    Program {
+        source: "streams.c",
+        specifications: &[],
+        arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "streams.cpp",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "streams_misuse.c",
+        specifications: &[],
+        arguments: &[],
     },
     Program {
         source: "listings.cpp",

@@ -90,7 +90,9 @@ static void assigning(void) {
     OK(station_set_station_small(cx, 0.1f));
     OK(station_set_station_big(cx, UINT64_MAX - 1));
     OK(station_set_station_level(cx, STATION_STATION_LEVEL_VERY_HIGH));
-    CHECK(env->watchdog.enable && env->station.factor == 0.1 && env->station.small == 0.1f);
+    CHECK(env->watchdog.enable);
+    /* Constants have more digits than their types where the processor is an old one. */
+    CHECK(env->station.factor == (double)0.1 && env->station.small == (float)0.1f);
     CHECK(env->station.big == UINT64_MAX - 1);
     CHECK(env->station.level == STATION_STATION_LEVEL_VERY_HIGH);
     milieu_text hosts[] = {milieu_text_of("oven"), milieu_text_of("fridge")};
