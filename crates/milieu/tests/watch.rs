@@ -182,3 +182,46 @@ fn what_the_program_has_written_is_not_undone_by_a_file_that_was_read_before() {
         }
     }
 }
+
+mod visits {
+    use super::*;
+
+    milieu::layer! {
+        /// Who asks.
+        struct Session(String) = "session";
+    }
+
+    #[derive(Environment)]
+    #[environment(root = "/sw/hello")]
+    struct Visits {
+        #[key("/sw/hello/%session%/times", default = 0)]
+        times: i32,
+    }
+
+    #[test]
+    fn what_one_thread_has_written_another_one_reads() {
+        let machine = Machine::new();
+        let milieu = machine.open();
+        let _watching = milieu.watch(|_| ()).unwrap();
+        let mut writer = milieu.context::<Visits>().unwrap();
+        let mut readers: Vec<_> = (0..3)
+            .map(|_| milieu.context::<Visits>().unwrap())
+            .collect();
+        for turn in 1..200 {
+            let who = format!("visitor{turn}");
+            writer.sync();
+            {
+                let mut here = writer.enter(Session(who.clone()));
+                here.set::<at::times>(turn).unwrap();
+            }
+            milieu.persist().unwrap();
+            let pause = u64::from(turn.unsigned_abs() % 5);
+            std::thread::sleep(Duration::from_millis(pause));
+            for reader in &mut readers {
+                reader.sync();
+                let there = reader.enter(Session(who.clone()));
+                assert_eq!(there.times, turn);
+            }
+        }
+    }
+}
