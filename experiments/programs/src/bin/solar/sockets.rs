@@ -1,7 +1,7 @@
 //! The standalone cases: messages over sockets, without anything else (section
 //! 5.1).
 
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -155,10 +155,26 @@ pub fn receive(start: &Start, _: Ready<'_>) -> Result<Measurement, Failed> {
 
 /// How long it takes from the first message to the last.
 fn one(stream: &TcpStream, form: Form, iterations: u64, length: u64) -> Result<Duration, Failed> {
-    let (mut unpacker, mut input) = (Unpacker::new(form), reader(stream)?);
+    let mut input = reader(stream)?;
+    let took = messages(&mut input, form, iterations, length);
+    if took.is_err() {
+        // A connection that is closed before all of it was read is reset, and the
+        // sender would fail before it is known that the messages are invalid.
+        io::copy(&mut input, &mut io::sink())?;
+    }
+    took
+}
+
+fn messages(
+    input: &mut impl BufRead,
+    form: Form,
+    iterations: u64,
+    length: u64,
+) -> Result<Duration, Failed> {
+    let mut unpacker = Unpacker::new(form);
     let mut begun = Instant::now();
     for number in 0..=iterations {
-        match unpacker.read(&mut input)? {
+        match unpacker.read(input)? {
             Some(message) if message.len() as u64 == length => {}
             Some(_) => return Err(Invalid(format!("message {number} is another")).into()),
             None => {
@@ -171,7 +187,7 @@ fn one(stream: &TcpStream, form: Form, iterations: u64, length: u64) -> Result<D
         }
     }
     let took = begun.elapsed();
-    match unpacker.read(&mut input)? {
+    match unpacker.read(input)? {
         None => Ok(took),
         Some(_) => Err(Invalid(format!("more than {iterations} messages came")).into()),
     }
