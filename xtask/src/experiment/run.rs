@@ -15,6 +15,9 @@ use super::file::Experiment;
 use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, native, quick};
 use crate::{metadata, process};
 
+/// How `milieu bench run` ends where something was not measured.
+const FAILED: u8 = 3;
+
 /// How `milieu bench run` ends where something means nothing.
 const INVALID: u8 = 4;
 
@@ -115,6 +118,9 @@ impl Run<'_> {
                 "{}: `milieu bench run` ended with {code}, not {}",
                 experiment.name, experiment.exit
             );
+            if code == FAILED {
+                tell_failures(experiment, &read(&results)?);
+            }
             tell(experiment, self.arguments, &[], &results, Some(code))?;
             return Ok(code.max(1));
         }
@@ -299,6 +305,18 @@ fn draw(experiment: &Experiment, measured: &Results) -> Result<()> {
 }
 
 /// Says what holds, or how `milieu bench run` has ended.
+/// What was not measured, and why.
+fn tell_failures(experiment: &Experiment, measured: &Results) {
+    for test in &measured.tests {
+        for failure in test.points.iter().flat_map(|point| &point.failures) {
+            eprintln!(
+                "{}: {}: {}: {}",
+                experiment.name, test.name, failure.application, failure.message
+            );
+        }
+    }
+}
+
 fn tell(
     experiment: &Experiment,
     arguments: &Arguments,
