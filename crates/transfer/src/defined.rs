@@ -47,6 +47,10 @@ pub enum Part {
     Choice(Vec<Arc<str>>),
     /// Several of one kind.
     List(Box<Part>),
+    /// What may be missing.
+    Optional(Box<Part>),
+    /// What only those receive who have the right to, and may be missing for others.
+    Private(Box<Part>),
     /// Parts with names.
     Fields(Vec<Named>),
 }
@@ -58,6 +62,9 @@ pub struct Named {
     pub name: Arc<str>,
     /// A number that stays the same whatever it is called.
     pub id: Option<u32>,
+    /// Whether it holds what the whole extends, so that events of the whole are
+    /// also events of the type of this part.
+    pub extends: bool,
     /// What it is.
     pub part: Part,
 }
@@ -118,6 +125,8 @@ impl Part {
             Part::Span => Shape::Span,
             Part::Choice(words) => Shape::Enum(words.iter().map(variant).collect()),
             Part::List(item) => Shape::List(Box::new(item.shape())),
+            Part::Optional(part) => Shape::Option(Box::new(part.shape())),
+            Part::Private(part) => Shape::Private(Box::new(part.shape())),
             Part::Fields(fields) => Shape::Struct(fields.iter().map(Named::field).collect()),
         }
     }
@@ -135,7 +144,7 @@ impl Named {
         Field {
             name: Arc::clone(&self.name),
             id: self.id,
-            extends: false,
+            extends: self.extends,
             shape: self.part.shape(),
         }
     }

@@ -261,7 +261,8 @@ impl Type {
         let depth = here.map_or(0, |here| described::steps(here).len());
         let is_as_deep = |(there, _): &(&_, &_)| described::steps(there).len() == depth;
         let like = levels.iter().position(is_as_deep);
-        if let Some(at) = like.filter(|_| self.description.is_some()) {
+        let says_what_it_extends = self.description.is_some() || self.definition.is_some();
+        if let Some(at) = like.filter(|_| says_what_it_extends) {
             levels[..=at].rotate_right(1);
         }
         let mut first_error = None;

@@ -20,6 +20,13 @@ pub const MILIEU_BYTES: u32 = 16;
 /// See `milieu_kind`.
 pub const MILIEU_JSON: u32 = 17;
 
+/// A struct that is described by itself.
+pub const MILIEU_STRUCT: u32 = 18;
+/// Of a parameter: an expression, or `$name` of a function.
+pub const MILIEU_EXPRESSION: u32 = 19;
+/// Added to a kind: behind the field is a `bool` that says whether it is there.
+pub const MILIEU_OPTIONAL: u32 = 0x200;
+
 /// A time that is none: now, where something is published.
 pub const MILIEU_NOW: i64 = i64::MIN;
 
@@ -37,6 +44,8 @@ pub struct milieu_event_field {
     pub metadata_count: u32,
     /// What else is to be known of it.
     pub metadata: *const milieu_entry,
+    /// Of `MILIEU_STRUCT`: how that is described.
+    pub layout: *const milieu_event_layout,
 }
 
 /// What a program says of a type of events.

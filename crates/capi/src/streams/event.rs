@@ -9,7 +9,7 @@ use super::{
         MILIEU_BYTES, MILIEU_JSON, MILIEU_NOW, MILIEU_SPAN, MILIEU_TIME, milieu_content,
         milieu_datum, milieu_header, milieu_quality,
     },
-    types::{EventType, Record, Typed, milieu_event_type},
+    types::{EventType, Record, Typed, handle_of, milieu_event_type},
 };
 use crate::{
     abi::{MILIEU_BUSY, MILIEU_INVALID, MILIEU_NO_SUCH, MILIEU_UNFIT, milieu_result, milieu_text},
@@ -191,6 +191,25 @@ pub unsafe extern "C" fn milieu_event_header(
     })
 }
 
+/// The type of an event's body, if it is one of this program's.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_type_of(
+    event: *const milieu_event,
+    of: *mut *const milieu_event_type,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (event, of) = unsafe { (find(event)?, out(of, "type")?) };
+        let record = event.get::<Record>();
+        *of = record.map_or(std::ptr::null(), |record| handle_of(record.of()));
+        Ok(())
+    })
+}
+
 /// The body of an event, as a struct.
 ///
 /// # Safety
@@ -218,8 +237,7 @@ pub unsafe extern "C" fn milieu_event_body(
 /// Where the struct is, if the event has one of this type.
 #[inline]
 fn body_of(event: &Event, of: &EventType) -> Option<*const u8> {
-    let record = event.get::<Record>()?;
-    std::ptr::eq(record.of(), of).then(|| record.start())
+    event.get::<Record>()?.seen_as(of)
 }
 
 /// The struct that an event becomes which has come as something else.
@@ -237,6 +255,13 @@ unsafe fn adopted(
     let known = seen.reading.iter().flat_map(|reading| &reading.adopted);
     if let Some(start) = known.into_iter().find_map(|event| body_of(event, of)) {
         return Ok(start);
+    }
+    let made = seen.event().get::<Record>();
+    if let Some((field, ours, theirs)) = made.and_then(|record| record.of().differs(of)) {
+        return Err(Failure::new(
+            MILIEU_UNFIT,
+            format_args!("`{field}` of this event is in {ours}, and not in {theirs}"),
+        ));
     }
     let adopted = of.kind().adopt(seen.event(), Rights::ALL);
     let adopted = adopted.map_err(|error| {

@@ -39,7 +39,9 @@ pub use reader::*;
 use source::within;
 pub use source::*;
 pub use subscription::*;
-pub use types::{milieu_event_type, milieu_event_type_name, milieu_event_type_new};
+pub use types::{
+    milieu_event_type, milieu_event_type_name, milieu_event_type_new, milieu_event_type_unit,
+};
 
 /// The streams of a coordinator.
 pub struct Streams(pub(crate) Arc<Opened>);

@@ -1,43 +1,34 @@
-//! Types of events that programs define, and their bodies: copies of plain structs.
+//! Types of events that programs define: the tables that describe plain structs,
+//! read and checked.
 //!
-//! ```text
-//!  Record ─ of ──▶ EventType: name, fields with offsets
-//!         ─ inline [struct]            if it has 64 bytes at most
-//!         ─ rest ──▶ [struct] [elements of arrays] [bytes of texts]
-//! ```
-//!
-//! What a struct points to is copied behind it, and its pointers lead there.
+//! A field may be a struct that is described by itself, and one such field may be
+//! what the whole extends: then its events are events of that type too.
 
 mod adopt;
+mod record;
 
 use std::{
-    ffi::c_char,
     fmt,
-    ptr::NonNull,
     sync::{Mutex, OnceLock, PoisonError},
 };
 
-use milieu::transfer::{Kind, Named, Part, Span, Time};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::Error as _,
-    ser::{Error as _, SerializeSeq, SerializeStruct},
-};
+use milieu::transfer::{Kind, Named, Part};
 
 use super::abi::{
-    MILIEU_BYTES, MILIEU_I8, MILIEU_SPAN, MILIEU_TIME, MILIEU_U8, milieu_event_field,
-    milieu_event_layout,
+    MILIEU_BYTES, MILIEU_I8, MILIEU_OPTIONAL, MILIEU_SPAN, MILIEU_STRUCT, MILIEU_TIME, MILIEU_U8,
+    milieu_event_field, milieu_event_layout,
 };
 use crate::{
-    abi::{MILIEU_ARRAY, MILIEU_INVALID, MILIEU_WRONG_LAYOUT, milieu_result, milieu_text},
+    abi::{MILIEU_ARRAY, MILIEU_NO_SUCH, MILIEU_WRONG_LAYOUT, milieu_result, milieu_text},
     call::{Failure, call, null, out},
     handle::{self, Slot, handle},
     layout::check_abi,
     text::{interned, read_slice, read_string},
 };
 
+pub(crate) use record::Record;
+
 /// A type of events.
-#[derive(Debug)]
 pub struct EventType {
     name: &'static str,
     fields: Vec<Field>,
@@ -48,20 +39,34 @@ pub struct EventType {
     /// Whether it may be copied as it is: it has no pointers and every pattern of
     /// bits is one of its values.
     is_flat: bool,
+    /// What it extends, and where in the struct that is.
+    parent: Option<(usize, &'static EventType)>,
     kind: OnceLock<Kind<Record>>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+/// A type that is described alike is the same one.
+impl PartialEq for EventType {
+    fn eq(&self, other: &EventType) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+#[derive(PartialEq)]
 struct Field {
     name: &'static str,
     offset: usize,
     element: Element,
     is_array: bool,
+    /// Behind it is a `bool`: whether it is there.
+    is_optional: bool,
+    is_private: bool,
+    extends: bool,
     id: Option<u32>,
+    unit: &'static str,
 }
 
 /// What a field is, or each element of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 enum Element {
     Bool,
     I8,
@@ -79,6 +84,7 @@ enum Element {
     Time,
     Span,
     Choice(Vec<&'static str>),
+    Struct(&'static EventType),
 }
 
 /// The elements of an array, as a struct has them.
@@ -106,6 +112,7 @@ impl Element {
             Element::I32 | Element::U32 | Element::F32 | Element::Choice(_) => 4,
             Element::I64 | Element::U64 | Element::F64 | Element::Time | Element::Span => 8,
             Element::Text | Element::Bytes => size_of::<milieu_text>(),
+            Element::Struct(of) => of.size,
         }
     }
 
@@ -116,12 +123,18 @@ impl Element {
             Element::I64 | Element::Time | Element::Span => align_of::<i64>(),
             Element::U64 => align_of::<u64>(),
             Element::F64 => align_of::<f64>(),
+            Element::Struct(of) => of.align,
             other => other.size(),
         }
     }
 
-    fn has_pointer(&self) -> bool {
-        matches!(self, Element::Text | Element::Bytes)
+    /// Whether every pattern of bits is one of its values, and none a pointer.
+    fn is_flat(&self) -> bool {
+        match self {
+            Element::Bool | Element::Choice(_) | Element::Text | Element::Bytes => false,
+            Element::Struct(of) => of.is_flat,
+            _ => true,
+        }
     }
 
     fn part(&self) -> Part {
@@ -144,12 +157,18 @@ impl Element {
             Element::Choice(words) => {
                 Part::Choice(words.iter().map(|word| (*word).into()).collect())
             }
+            Element::Struct(of) => of.part(),
         }
     }
 }
 
 impl Field {
     fn size(&self) -> usize {
+        self.content_size() + usize::from(self.is_optional)
+    }
+
+    /// Without what says whether it is there.
+    fn content_size(&self) -> usize {
         match self.is_array {
             true => size_of::<Elements>(),
             false => self.element.size(),
@@ -164,9 +183,15 @@ impl Field {
     }
 
     fn part(&self) -> Part {
-        match self.is_array {
+        let part = match self.is_array {
             true => Part::List(Box::new(self.element.part())),
             false => self.element.part(),
+        };
+        // What is private may be missing as it is.
+        match (self.is_private, self.is_optional) {
+            (true, _) => Part::Private(Box::new(part)),
+            (false, true) => Part::Optional(Box::new(part)),
+            (false, false) => part,
         }
     }
 
@@ -174,10 +199,14 @@ impl Field {
         Named {
             name: self.name.into(),
             id: self.id,
+            extends: self.extends,
             part: self.part(),
         }
     }
 }
+
+/// How deep structs may lie in each other.
+const DEPTH: usize = 16;
 
 fn wrong(message: impl fmt::Display) -> Failure {
     Failure::new(MILIEU_WRONG_LAYOUT, message)
@@ -187,12 +216,56 @@ impl EventType {
     /// What makes events of it quickly.
     pub(crate) fn kind(&'static self) -> Kind<Record> {
         *self.kind.get_or_init(|| {
-            let part = match (self.is_plain, &*self.fields) {
-                (true, [field]) => field.part(),
-                _ => Part::Fields(self.fields.iter().map(Field::named).collect()),
-            };
-            Kind::defined(self.name, &part, |value| self.record_of(value))
+            Kind::defined(self.name, &self.part(), |value| self.record_of(value))
         })
+    }
+
+    fn part(&self) -> Part {
+        match (self.is_plain, &*self.fields) {
+            (true, [field]) => field.part(),
+            _ => Part::Fields(self.fields.iter().map(Field::named).collect()),
+        }
+    }
+
+    /// Where in its structs those of another type are: it is that type, or extends it.
+    fn place_of(&self, other: &EventType) -> Option<usize> {
+        match self.parent {
+            _ if self == other => Some(0),
+            Some((offset, parent)) => Some(offset + parent.place_of(other)?),
+            None => None,
+        }
+    }
+
+    /// A field that both have and count in other units, and these.
+    pub(crate) fn differs(&self, other: &EventType) -> Option<(&str, &str, &str)> {
+        self.fields.iter().find_map(|ours| {
+            let is_same = |theirs: &&Field| match (ours.id, theirs.id) {
+                (Some(ours), Some(theirs)) => ours == theirs,
+                _ => ours.name == theirs.name,
+            };
+            let theirs = other.fields.iter().find(is_same)?;
+            if let (Element::Struct(ours), Element::Struct(theirs)) =
+                (&ours.element, &theirs.element)
+            {
+                return ours.differs(theirs);
+            }
+            let is_said = !ours.unit.is_empty() && !theirs.unit.is_empty();
+            (is_said && ours.unit != theirs.unit).then_some((ours.name, ours.unit, theirs.unit))
+        })
+    }
+
+    /// A field by its path: `row.value`.
+    fn field(&self, path: &str) -> Option<&Field> {
+        let (first, rest) = match path.split_once('.') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (path, None),
+        };
+        let field = self.fields.iter().find(|field| field.name == first)?;
+        match (rest, &field.element) {
+            (None, _) => Some(field),
+            (Some(rest), Element::Struct(of)) => of.field(rest),
+            (Some(_), _) => None,
+        }
     }
 
     fn is_like(&self, other: &EventType) -> bool {
@@ -203,7 +276,7 @@ impl EventType {
     /// # Safety
     ///
     /// Everything that the layout leads to can be read.
-    unsafe fn read(layout: &milieu_event_layout) -> Result<EventType, Failure> {
+    unsafe fn read(layout: &milieu_event_layout, depth: usize) -> Result<EventType, Failure> {
         check_abi(layout.abi, "layout")?;
         // SAFETY: as the caller vouches.
         let (name, described) = unsafe {
@@ -213,10 +286,16 @@ impl EventType {
         if name.is_empty() {
             return Err(wrong("a type of events has a name; say one"));
         }
+        if depth == DEPTH {
+            return Err(wrong(format_args!(
+                "{name}: structs lie in each other more than {DEPTH} deep; a struct cannot have \
+                 itself as a part"
+            )));
+        }
         let mut fields = Vec::with_capacity(described.len());
         for field in described {
             // SAFETY: as the caller vouches.
-            fields.push(unsafe { Field::read(name, field)? });
+            fields.push(unsafe { Field::read(name, field, depth)? });
         }
         let mut of = EventType {
             name,
@@ -225,14 +304,39 @@ impl EventType {
             fields,
             size: layout.size,
             align: layout.align,
+            parent: None,
             kind: OnceLock::new(),
         };
         of.check()?;
-        of.is_flat = of.fields.iter().all(|field| {
-            let checked = matches!(field.element, Element::Bool | Element::Choice(_));
-            !field.is_array && !field.element.has_pointer() && !checked
-        });
+        let is_flat = |field: &Field| {
+            field.element.is_flat() && !field.is_array && !field.is_optional && !field.is_private
+        };
+        of.is_flat = of.fields.iter().all(is_flat);
+        of.parent = of.parent_of_fields()?;
         Ok(of)
+    }
+
+    fn parent_of_fields(&self) -> Result<Option<(usize, &'static EventType)>, Failure> {
+        let name = self.name;
+        let mut parents = self.fields.iter().filter(|field| field.extends);
+        let Some(field) = parents.next() else {
+            return Ok(None);
+        };
+        if let Some(second) = parents.next() {
+            return Err(wrong(format_args!(
+                "{name}: it extends both `{}` and `{}`; one of them can be a plain field",
+                field.name, second.name
+            )));
+        }
+        let is_whole = !field.is_array && !field.is_optional && !field.is_private;
+        match field.element {
+            Element::Struct(of) if is_whole && !self.is_plain => Ok(Some((field.offset, of))),
+            _ => Err(wrong(format_args!(
+                "{name}: `{}` cannot be what it extends; that is a MILIEU_STRUCT which is always \
+                 there",
+                field.name
+            ))),
+        }
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -283,13 +387,14 @@ impl Field {
     /// # Safety
     ///
     /// Everything that the field leads to can be read.
-    unsafe fn read(of: &str, field: &milieu_event_field) -> Result<Field, Failure> {
+    unsafe fn read(of: &str, field: &milieu_event_field, depth: usize) -> Result<Field, Failure> {
         // SAFETY: as the caller vouches.
         let (name, metadata) = unsafe {
             let metadata = read_slice(field.metadata, field.metadata_count as usize, "metadata")?;
             (interned(read_string(field.name, "name")?), metadata)
         };
-        let (mut id, mut words) = (None, Vec::new());
+        let (mut id, mut unit, mut words) = (None, "", Vec::new());
+        let (mut is_private, mut extends) = (false, false);
         for entry in metadata {
             // SAFETY: as the caller vouches.
             let (key, text) = unsafe {
@@ -309,27 +414,47 @@ impl Field {
                     }
                 },
                 "variant" => words.push(interned(text)),
+                "unit" => unit = interned(text),
+                "private" => is_private = true,
+                "extends" => extends = true,
                 _ => {
                     return Err(wrong(format_args!(
-                        "{of}: `{name}` has metadata `{key}`; a field of an event may have `id` and \
-                         `variant`"
+                        "{of}: `{name}` has metadata `{key}`; a field of an event may have `id`, \
+                         `variant`, `unit`, `private` and `extends`"
                     )));
                 }
             }
         }
-        let element = Element::of(field.kind & !MILIEU_ARRAY, &words).ok_or_else(|| {
-            wrong(format_args!(
-                "{of}: `{name}` is of kind {:#x}, which no field has, or an enum without \
-                 variants",
-                field.kind
-            ))
-        })?;
+        let element = match field.kind & !(MILIEU_ARRAY | MILIEU_OPTIONAL) {
+            MILIEU_STRUCT => {
+                // SAFETY: as the caller vouches.
+                let layout = unsafe { field.layout.as_ref() }.ok_or_else(|| {
+                    wrong(format_args!(
+                        "{of}: `{name}` is a struct without `layout`; say how it is described"
+                    ))
+                })?;
+                // SAFETY: as the caller vouches.
+                let (_, of) = unsafe { defined(layout, depth + 1)? };
+                Element::Struct(of)
+            }
+            kind => Element::of(kind, &words).ok_or_else(|| {
+                wrong(format_args!(
+                    "{of}: `{name}` is of kind {:#x}, which no field has, or an enum without \
+                     variants",
+                    field.kind
+                ))
+            })?,
+        };
         Ok(Field {
             name,
             offset: field.offset,
             element,
             is_array: field.kind & MILIEU_ARRAY != 0,
+            is_optional: field.kind & MILIEU_OPTIONAL != 0,
+            is_private,
+            extends,
             id,
+            unit,
         })
     }
 }
@@ -358,358 +483,6 @@ impl Element {
     }
 }
 
-/// How many bytes of a struct need no memory of their own.
-const INLINE: usize = 64;
-
-/// The body of an event that a program in C has made.
-pub struct Record {
-    of: &'static EventType,
-    inline: [u64; INLINE / 8],
-    rest: Option<Rest>,
-}
-
-/// Memory that stays where it is.
-struct Rest {
-    words: NonNull<[u64]>,
-}
-
-// SAFETY: a record never changes once it is made, and what its pointers lead to
-// is its own.
-unsafe impl Send for Rest {}
-// SAFETY: as above.
-unsafe impl Sync for Rest {}
-
-impl Rest {
-    fn new(bytes: usize) -> Rest {
-        let words = vec![0_u64; bytes.div_ceil(8)].into_boxed_slice();
-        let words = NonNull::from(Box::leak(words));
-        Rest { words }
-    }
-
-    fn start(&self) -> *mut u8 {
-        self.words.as_ptr().cast()
-    }
-}
-
-impl Drop for Rest {
-    fn drop(&mut self) {
-        // SAFETY: `new` has leaked this box.
-        drop(unsafe { Box::from_raw(self.words.as_ptr()) });
-    }
-}
-
-/// One field of a record, or an element of one.
-struct Read<'a> {
-    element: &'a Element,
-    at: *const u8,
-}
-
-impl Record {
-    /// Of which type it is.
-    pub(crate) fn of(&self) -> &'static EventType {
-        self.of
-    }
-
-    /// The struct.
-    #[inline]
-    pub(crate) fn start(&self) -> *const u8 {
-        match &self.rest {
-            Some(rest) if self.of.size > INLINE => rest.start().cast_const(),
-            _ => self.inline.as_ptr().cast(),
-        }
-    }
-
-    /// Copies a struct of the other side, after a look at what is in it.
-    ///
-    /// # Safety
-    ///
-    /// It is of this type, and what it points to can be read.
-    #[inline]
-    pub(crate) unsafe fn copy(of: &'static EventType, body: *const u8) -> Result<Record, Failure> {
-        let mut record = Record {
-            of,
-            inline: [0; INLINE / 8],
-            rest: None,
-        };
-        if of.is_flat && of.size <= INLINE {
-            // SAFETY: as the caller vouches; it has room.
-            unsafe { body.copy_to_nonoverlapping(record.inline.as_mut_ptr().cast(), of.size) };
-            return Ok(record);
-        }
-        // SAFETY: as the caller vouches.
-        unsafe { record.fill(body)? };
-        Ok(record)
-    }
-
-    /// # Safety
-    ///
-    /// As [`copy`](Record::copy).
-    unsafe fn fill(&mut self, body: *const u8) -> Result<(), Failure> {
-        let of = self.of;
-        let own = if of.size > INLINE { of.size } else { 0 };
-        let mut length = own.next_multiple_of(8);
-        for field in &of.fields {
-            // SAFETY: as the caller vouches.
-            length += unsafe { field.length(of, body.add(field.offset))? };
-        }
-        if length > 0 {
-            self.rest = Some(Rest::new(length));
-        }
-        let start = self.start().cast_mut();
-        let mut next = match &self.rest {
-            // SAFETY: there is room for the struct.
-            Some(rest) => unsafe { rest.start().add(own.next_multiple_of(8)) },
-            None => start,
-        };
-        // SAFETY: `start` has room for the struct, whose fields are as the caller
-        // vouches; `next` for what `length` has counted.
-        unsafe {
-            body.copy_to_nonoverlapping(start, of.size);
-            for field in &of.fields {
-                field.carry(start.add(field.offset), &mut next);
-            }
-        }
-        Ok(())
-    }
-
-    fn field<'a>(&'a self, field: &'a Field) -> Read<'a> {
-        Read {
-            element: &field.element,
-            at: self.start().wrapping_add(field.offset),
-        }
-    }
-}
-
-impl Field {
-    /// How many bytes what it points to takes, if it is as it should be.
-    ///
-    /// # Safety
-    ///
-    /// Such a field is there, and what it points to can be read.
-    unsafe fn length(&self, of: &EventType, at: *const u8) -> Result<usize, Failure> {
-        let name = self.name;
-        if !self.is_array {
-            // SAFETY: as the caller vouches.
-            return unsafe { self.element.length(of, name, at) };
-        }
-        // SAFETY: as the caller vouches.
-        let Elements { first, count } = unsafe { at.cast::<Elements>().read_unaligned() };
-        if count > 0 && first.is_null() {
-            return Err(null(name));
-        }
-        let size = self.element.size();
-        let Some(mut length) = count
-            .checked_mul(size)
-            .filter(|length| *length < isize::MAX as usize)
-        else {
-            return Err(invalid(of, name, "has more elements than there is memory"));
-        };
-        length = length.next_multiple_of(8);
-        for index in 0..count {
-            // SAFETY: as the caller vouches.
-            length += unsafe { self.element.length(of, name, first.add(index * size))? };
-        }
-        Ok(length)
-    }
-
-    /// Copies what it points to.
-    ///
-    /// # Safety
-    ///
-    /// The field is valid, and `next` has room for what `length` has said.
-    unsafe fn carry(&self, at: *mut u8, next: &mut *mut u8) {
-        if !self.is_array {
-            // SAFETY: as the caller vouches.
-            return unsafe { self.element.carry(at, next) };
-        }
-        let size = self.element.size();
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let Elements { first, count } = at.cast::<Elements>().read();
-            let here = *next;
-            if count > 0 {
-                first.copy_to_nonoverlapping(here, count * size);
-            }
-            at.cast::<Elements>().write(Elements { first: here, count });
-            *next = next.add((count * size).next_multiple_of(8));
-            for index in 0..count {
-                self.element.carry(here.add(index * size), next);
-            }
-        }
-    }
-}
-
-fn invalid(of: &EventType, name: &str, why: &str) -> Failure {
-    let place = match name {
-        "" => of.name.to_owned(),
-        name => format!("`{name}` of `{}`", of.name),
-    };
-    Failure::new(MILIEU_INVALID, format_args!("{place} {why}"))
-}
-
-impl Element {
-    /// # Safety
-    ///
-    /// As [`Field::length`].
-    unsafe fn length(&self, of: &EventType, name: &str, at: *const u8) -> Result<usize, Failure> {
-        match self {
-            Element::Bool => {
-                // SAFETY: as the caller vouches; it may be any byte.
-                let byte = unsafe { at.read() };
-                if byte > 1 {
-                    return Err(invalid(of, name, "is neither true nor false"));
-                }
-            }
-            Element::Choice(words) => {
-                // SAFETY: as the caller vouches.
-                let number = unsafe { at.cast::<u32>().read_unaligned() };
-                if number as usize >= words.len() {
-                    let why = format!("has no variant {number}; it has {}", words.len());
-                    return Err(invalid(of, name, &why));
-                }
-            }
-            Element::Text | Element::Bytes => {
-                // SAFETY: as the caller vouches.
-                let text = unsafe { at.cast::<milieu_text>().read_unaligned() };
-                if *self == Element::Text {
-                    // SAFETY: as the caller vouches.
-                    unsafe { text.read(name)? };
-                } else if text.length > 0 && text.bytes.is_null() {
-                    return Err(null(name));
-                }
-                return Ok(text.length.next_multiple_of(8));
-            }
-            _ => {}
-        }
-        Ok(0)
-    }
-
-    /// # Safety
-    ///
-    /// As [`Field::carry`].
-    unsafe fn carry(&self, at: *mut u8, next: &mut *mut u8) {
-        if !self.has_pointer() {
-            return;
-        }
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let text = at.cast::<milieu_text>().read();
-            let here = *next;
-            if text.length > 0 {
-                text.bytes
-                    .cast::<u8>()
-                    .copy_to_nonoverlapping(here, text.length);
-            }
-            let bytes = here.cast_const().cast::<c_char>();
-            at.cast::<milieu_text>()
-                .write(milieu_text { bytes, ..text });
-            *next = next.add(text.length.next_multiple_of(8));
-        }
-    }
-}
-
-impl Serialize for Record {
-    #[inline]
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let of = self.of;
-        if of.is_plain {
-            return Whole(self, &of.fields[0]).serialize(serializer);
-        }
-        let mut body = serializer.serialize_struct(of.name, of.fields.len())?;
-        for field in &of.fields {
-            body.serialize_field(field.name, &Whole(self, field))?;
-        }
-        body.end()
-    }
-}
-
-/// A field, with all of its elements.
-struct Whole<'a>(&'a Record, &'a Field);
-
-impl Serialize for Whole<'_> {
-    #[inline]
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Whole(record, field) = self;
-        let read = record.field(field);
-        if !field.is_array {
-            return read.serialize(serializer);
-        }
-        // SAFETY: the field is there, and its elements are the record's.
-        let Elements { first, count } = unsafe { read.at.cast::<Elements>().read() };
-        let mut list = serializer.serialize_seq(Some(count))?;
-        for index in 0..count {
-            list.serialize_element(&Read {
-                element: &field.element,
-                at: first.wrapping_add(index * field.element.size()),
-            })?;
-        }
-        list.end()
-    }
-}
-
-impl Read<'_> {
-    /// # Safety
-    ///
-    /// A `T` is what the field has.
-    #[inline]
-    unsafe fn get<T: Copy>(&self) -> T {
-        // SAFETY: as the caller vouches; it is aligned, as the type was checked.
-        unsafe { self.at.cast::<T>().read() }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: the field is a text, whose bytes are the record's.
-        unsafe {
-            let text: milieu_text = self.get();
-            match text.length {
-                0 => &[],
-                length => std::slice::from_raw_parts(text.bytes.cast(), length),
-            }
-        }
-    }
-}
-
-impl Serialize for Read<'_> {
-    #[inline]
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // SAFETY: each kind is read as what it is; booleans were looked at.
-        unsafe {
-            match self.element {
-                Element::Bool => serializer.serialize_bool(self.get()),
-                Element::I8 => serializer.serialize_i8(self.get()),
-                Element::I16 => serializer.serialize_i16(self.get()),
-                Element::I32 => serializer.serialize_i32(self.get()),
-                Element::I64 => serializer.serialize_i64(self.get()),
-                Element::U8 => serializer.serialize_u8(self.get()),
-                Element::U16 => serializer.serialize_u16(self.get()),
-                Element::U32 => serializer.serialize_u32(self.get()),
-                Element::U64 => serializer.serialize_u64(self.get()),
-                Element::F32 => serializer.serialize_f32(self.get()),
-                Element::F64 => serializer.serialize_f64(self.get()),
-                Element::Time => Time::from_nanoseconds(self.get()).serialize(serializer),
-                Element::Span => Span::from_nanoseconds(self.get()).serialize(serializer),
-                Element::Bytes => serializer.serialize_bytes(self.bytes()),
-                Element::Text => {
-                    let text = std::str::from_utf8(self.bytes());
-                    serializer.serialize_str(text.map_err(S::Error::custom)?)
-                }
-                Element::Choice(words) => {
-                    let number: u32 = self.get();
-                    let word = words[number as usize];
-                    serializer.serialize_unit_variant("choice", number, word)
-                }
-            }
-        }
-    }
-}
-
-/// Nothing says by itself of which type it is: the kind of the type makes records.
-impl<'de> Deserialize<'de> for Record {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Record, D::Error> {
-        Err(D::Error::custom("only its type makes a record"))
-    }
-}
-
 /// A type, as an address that may go to any thread.
 struct Known(*mut milieu_event_type, &'static EventType);
 
@@ -718,6 +491,34 @@ unsafe impl Send for Known {}
 
 /// The types of this program; one that is defined twice is one.
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// The type that a layout describes, which is defined where there is none such yet.
+///
+/// # Safety
+///
+/// Everything that the layout leads to can be read.
+unsafe fn defined(
+    layout: &milieu_event_layout,
+    depth: usize,
+) -> Result<(*mut milieu_event_type, &'static EventType), Failure> {
+    // SAFETY: as the caller vouches.
+    let made = unsafe { EventType::read(layout, depth)? };
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = known.iter().find(|known| known.1.is_like(&made)) {
+        return Ok((same.0, same.1));
+    }
+    let made: &'static EventType = Box::leak(Box::new(made));
+    let slot = handle::new(Typed(made));
+    known.push(Known(slot, made));
+    Ok((slot, made))
+}
+
+/// The handle of a type.
+pub(crate) fn handle_of(of: &'static EventType) -> *const milieu_event_type {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known.iter().find(|known| known.1 == of);
+    found.map_or(std::ptr::null(), |known| known.0.cast_const())
+}
 
 /// Defines a type.
 ///
@@ -731,19 +532,47 @@ pub unsafe extern "C" fn milieu_event_type_new(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (made, of) = unsafe {
+        unsafe {
             let layout = layout.as_ref().ok_or_else(|| null("layout"))?;
-            (EventType::read(layout)?, out(of, "type")?)
-        };
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(same) = known.iter().find(|known| known.1.is_like(&made)) {
-            *of = same.0;
-            return Ok(());
+            let of = out(of, "type")?;
+            *of = defined(layout, 0)?.0;
         }
-        let made: &'static EventType = Box::leak(Box::new(made));
-        let slot = handle::new(Typed(made));
-        known.push(Known(slot, made));
-        *of = slot;
+        Ok(())
+    })
+}
+
+/// In which unit a field is.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_type_unit(
+    of: *const milieu_event_type,
+    field: milieu_text,
+    unit: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Typed(of), path, unit) = unsafe {
+            (
+                handle::shared(of)?,
+                field.read("field")?,
+                out(unit, "unit")?,
+            )
+        };
+        let field = of.field(path).ok_or_else(|| {
+            let fields: Vec<&str> = of.fields.iter().map(|field| field.name).collect();
+            Failure::new(
+                MILIEU_NO_SUCH,
+                format_args!(
+                    "`{}` has no field `{path}`; it has: {}",
+                    of.name,
+                    fields.join(", ")
+                ),
+            )
+        })?;
+        *unit = milieu_text::of(field.unit);
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 
 use milieu::transfer::Value;
 
-use super::{Element, Elements, EventType, Record};
+use super::{Element, Elements, EventType, Field, Record};
 use crate::abi::milieu_text;
 
 type Refused = milieu::transfer::Error;
@@ -18,43 +18,66 @@ impl EventType {
         let start: *mut u8 = words.as_mut_ptr().cast();
         // What fields point to until all is copied.
         let mut lists = Vec::new();
+        self.fill(value, start, &mut lists)?;
+        // SAFETY: it was filled just now, and what it points to is there.
+        let record = unsafe { Record::copy(self, start.cast_const()) };
+        drop(lists);
+        record.map_err(|_| refused(format!("it is no `{}`", self.name)))
+    }
+
+    /// Fills in a struct, which is all zero.
+    fn fill(&self, value: &Value, start: *mut u8, lists: &mut Lists) -> Result<(), Refused> {
         for field in &self.fields {
             let name = field.name;
             let part = match self.is_plain {
                 true => Some(value),
                 false => value.field(name),
             };
-            let part = part.ok_or_else(|| refused(format!("it has no field `{name}`")))?;
             let at = start.wrapping_add(field.offset);
-            let filled = match (field.is_array, bare(part)) {
-                (false, part) => field.element.write(part, at),
-                (true, Value::List(items)) => {
-                    let size = field.element.size();
-                    let mut list = vec![0_u64; (items.len() * size).div_ceil(8)];
-                    let first: *mut u8 = list.as_mut_ptr().cast();
-                    let mut all = items.iter().enumerate();
-                    let filled = all.all(|(index, item)| {
-                        field
-                            .element
-                            .write(bare(item), first.wrapping_add(index * size))
-                    });
-                    lists.push(list);
-                    let count = items.len();
-                    let elements = Elements { first, count };
-                    // SAFETY: the field is an array, for which there is room.
-                    unsafe { at.cast::<Elements>().write(elements) };
-                    filled
-                }
-                (true, _) => false,
+            let part = match part.map(bare) {
+                None | Some(Value::Null) if field.is_optional => continue,
+                Some(part) => part,
+                None => return Err(refused(format!("it has no field `{name}`"))),
             };
-            if !filled {
+            if field.is_optional {
+                // SAFETY: the caller has room for the field, of which this is the end.
+                unsafe { at.add(field.content_size()).write(1) };
+            }
+            if !field.fill(part, at, lists)? {
                 return Err(refused(format!("`{name}` is not what `{}` has", self.name)));
             }
         }
-        // SAFETY: it was filled just now, and what it points to is there.
-        let record = unsafe { Record::copy(self, start.cast_const()) };
-        drop(lists);
-        record.map_err(|_| refused(format!("it is no `{}`", self.name)))
+        Ok(())
+    }
+}
+
+/// What is pointed to by what is being filled in.
+type Lists = Vec<Vec<u64>>;
+
+impl Field {
+    /// Fills in what the field has; false if the value is none of its kind.
+    fn fill(&self, value: &Value, at: *mut u8, lists: &mut Lists) -> Result<bool, Refused> {
+        if !self.is_array {
+            return self.element.fill(value, at, lists);
+        }
+        let Value::List(items) = value else {
+            return Ok(false);
+        };
+        let size = self.element.size();
+        let mut list = vec![0_u64; (items.len() * size).div_ceil(8)];
+        let first: *mut u8 = list.as_mut_ptr().cast();
+        for (index, item) in items.iter().enumerate() {
+            let at = first.wrapping_add(index * size);
+            if !self.element.fill(bare(item), at, lists)? {
+                return Ok(false);
+            }
+        }
+        lists.push(list);
+        let count = items.len();
+        let elements = Elements { first, count };
+        // SAFETY: the field is an array, for which there is room.
+        unsafe { at.cast::<Elements>().write(elements) };
+        Ok(true)
     }
 }
 
@@ -66,6 +89,13 @@ fn bare(value: &Value) -> &Value {
 }
 
 impl Element {
+    fn fill(&self, value: &Value, at: *mut u8, lists: &mut Lists) -> Result<bool, Refused> {
+        match self {
+            Element::Struct(of) => of.fill(value, at, lists).map(|()| true),
+            element => Ok(element.write(value, at)),
+        }
+    }
+
     /// Writes what a value says; false if it is none of this kind.
     fn write(&self, value: &Value, at: *mut u8) -> bool {
         /// # Safety
@@ -144,6 +174,7 @@ impl Element {
                     }
                     _ => false,
                 },
+                Element::Struct(_) => false,
             }
         }
     }
