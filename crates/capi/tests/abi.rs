@@ -49,13 +49,18 @@ fn sizes() -> String {
     #[cfg(feature = "stream")]
     layout! {
         milieu_streams_options { abi, virtual_time, now_ns }
-        milieu_event_field { name, offset, kind, metadata_count, metadata }
+        milieu_event_field { name, offset, kind, metadata_count, metadata, layout }
         milieu_event_layout { abi, count, name, fields, size, align }
         milieu_quality { time_ns, age_ns, accuracy, failure }
         milieu_header { name, origin, incarnation, sequence, quality }
         milieu_datum { kind, content }
         milieu_delivery { abi, capacity, overflow }
         milieu_tally { taken, dropped, waiting }
+        milieu_attribute { name, value }
+        milieu_service { abi, attribute_count, attributes, endpoint, until_ns }
+        milieu_name_change {
+            name, change, kind, endpoint, attributes, attribute_count, targets, target_count
+        }
         milieu_parameter { name, kind, choice_count, choices, otherwise, summary, positional }
         milieu_operator {
             abi, inputs, flags, parameter_count, name, summary, parameters, make, step, wake,
@@ -70,6 +75,7 @@ fn sizes() -> String {
     {
         lines += &format!("streams {MILIEU_ENDED} {MILIEU_REFUSED} {MILIEU_SYSTEM} {MILIEU_NOW}\n");
         lines += &format!("kinds {MILIEU_I8} {MILIEU_BYTES} {MILIEU_JSON}\n");
+        lines += &format!("kinds {MILIEU_STRUCT} {MILIEU_EXPRESSION} {MILIEU_OPTIONAL}\n");
     }
     lines
 }
@@ -102,10 +108,14 @@ fn program<'a>(
     }
 }
 
+/// The headers of streams.
+const EVENTS: &str = "milieu/events.h";
+const STREAMS: &str = "milieu/streams.h";
+
 /// The functions that the headers declare.
 fn declared() -> BTreeSet<String> {
     match cfg!(feature = "stream") {
-        true => declared_in(&["milieu.h", "milieu/streams.h"]),
+        true => declared_in(&["milieu.h", EVENTS, STREAMS]),
         false => declared_in(&["milieu.h"]),
     }
 }

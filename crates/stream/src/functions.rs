@@ -54,9 +54,36 @@ pub(crate) enum Function {
     Transform(TransformFunction),
 }
 
-pub(crate) type ValueFunction = Arc<dyn Fn(&Event) -> Result<Value, Reason> + Send + Sync>;
+pub(crate) type ValueFunction = Arc<dyn Fn(&Event) -> Result<Value, Failed> + Send + Sync>;
 pub(crate) type ConditionFunction = Arc<dyn Fn(&Event) -> Result<bool, Reason> + Send + Sync>;
-pub(crate) type TransformFunction = Arc<dyn Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync>;
+pub(crate) type TransformFunction =
+    Arc<dyn Fn(&Event, &mut Output<'_>) -> Result<Fate, Failed> + Send + Sync>;
+
+/// Why a function makes nothing of an event: a [`Reason`], or a text that says what
+/// has failed, by which the event is dropped as [`Reason::Fault`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    pub(crate) reason: Reason,
+    pub(crate) why: Option<Box<str>>,
+}
+
+impl Failed {
+    /// That it has failed, and why: pictures of the graph show it with the operator
+    /// that has asked the function.
+    #[must_use]
+    pub fn new(why: impl Into<Box<str>>) -> Failed {
+        Failed {
+            reason: Reason::Fault,
+            why: Some(why.into()),
+        }
+    }
+}
+
+impl From<Reason> for Failed {
+    fn from(reason: Reason) -> Failed {
+        Failed { reason, why: None }
+    }
+}
 
 impl Functions {
     /// Registers what computes a condition, a number or a key of bodies of a
@@ -102,23 +129,23 @@ impl Functions {
     }
 
     /// Registers what computes a condition, a number or a key of whole events,
-    /// or says why it cannot.
-    pub fn value_of_event<V: Into<Value>>(
+    /// or says why it cannot: by a [`Reason`], or by a text ([`Failed::new`]).
+    pub fn value_of_event<V: Into<Value>, E: Into<Failed>>(
         &mut self,
         name: &str,
-        compute: impl Fn(&Event) -> Result<V, Reason> + Send + Sync + 'static,
+        compute: impl Fn(&Event) -> Result<V, E> + Send + Sync + 'static,
     ) -> Parameter {
-        let compute = move |event: &Event| compute(event).map(Into::into);
+        let compute = move |event: &Event| compute(event).map(Into::into).map_err(Into::into);
         self.add(name, Function::Value(Arc::new(compute)))
     }
 
     /// As [`value_of_event`](Functions::value_of_event), for what may take long.
-    pub fn value_of_event_blocking<V: Into<Value>>(
+    pub fn value_of_event_blocking<V: Into<Value>, E: Into<Failed>>(
         &mut self,
         name: &str,
-        compute: impl Fn(&Event) -> Result<V, Reason> + Send + Sync + 'static,
+        compute: impl Fn(&Event) -> Result<V, E> + Send + Sync + 'static,
     ) -> Parameter {
-        let compute = move |event: &Event| compute(event).map(Into::into);
+        let compute = move |event: &Event| compute(event).map(Into::into).map_err(Into::into);
         self.add_blocking(name, Function::Value(Arc::new(compute)))
     }
 
@@ -149,7 +176,7 @@ impl Functions {
         name: &str,
         run: impl Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync + 'static,
     ) -> Parameter {
-        self.add(name, Function::Transform(Arc::new(run)))
+        self.tries_to_transform_event(name, move |event, out| Ok(run(event, out)))
     }
 
     /// As [`transform_event`](Functions::transform_event), for what may take long.
@@ -157,6 +184,25 @@ impl Functions {
         &mut self,
         name: &str,
         run: impl Fn(&Event, &mut Output<'_>) -> Fate + Send + Sync + 'static,
+    ) -> Parameter {
+        self.tries_to_transform_event_blocking(name, move |event, out| Ok(run(event, out)))
+    }
+
+    /// As [`transform_event`](Functions::transform_event), for what may fail and say why.
+    pub fn tries_to_transform_event(
+        &mut self,
+        name: &str,
+        run: impl Fn(&Event, &mut Output<'_>) -> Result<Fate, Failed> + Send + Sync + 'static,
+    ) -> Parameter {
+        self.add(name, Function::Transform(Arc::new(run)))
+    }
+
+    /// As [`tries_to_transform_event`](Functions::tries_to_transform_event), for what may
+    /// take long.
+    pub fn tries_to_transform_event_blocking(
+        &mut self,
+        name: &str,
+        run: impl Fn(&Event, &mut Output<'_>) -> Result<Fate, Failed> + Send + Sync + 'static,
     ) -> Parameter {
         self.add_blocking(name, Function::Transform(Arc::new(run)))
     }
@@ -215,7 +261,7 @@ fn typed<T: Body, V: Into<Value>>(
     compute: impl Fn(&T) -> V + Send + Sync + 'static,
 ) -> ValueFunction {
     let kind = Kind::<T>::new();
-    Arc::new(move |event| with_body(kind, event, &compute).map(Into::into))
+    Arc::new(move |event| Ok(with_body(kind, event, &compute)?.into()))
 }
 
 fn asking<T: Body>(holds: impl Fn(&T) -> bool + Send + Sync + 'static) -> ConditionFunction {
@@ -227,12 +273,10 @@ fn transforming<T: Body, U: Body>(
     compute: impl Fn(&T) -> U + Send + Sync + 'static,
 ) -> TransformFunction {
     let (from, to) = (Kind::<T>::new(), Kind::<U>::new());
-    Arc::new(move |event, out| match with_body(from, event, &compute) {
-        Ok(body) => {
-            out.emit_kind(to, event.time(), carried(event, false), body);
-            Fate::Used
-        }
-        Err(reason) => Fate::Dropped(reason),
+    Arc::new(move |event, out| {
+        let body = with_body(from, event, &compute)?;
+        out.emit_kind(to, event.time(), carried(event, false), body);
+        Ok(Fate::Used)
     })
 }
 

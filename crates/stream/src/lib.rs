@@ -49,7 +49,7 @@ mod sync;
 pub use books::{Books, Dropped};
 pub use catalogue::{Arguments, Catalogue, Declared, Definition, Inputs, Kind};
 pub use flow::{Flow, Operation, Parameter};
-pub use functions::Functions;
+pub use functions::{Failed, Functions};
 pub use graph::{
     CannotRestore, EdgeView, End, EndView, Machine, NodeView, NotRestored, Planned, PublicationId,
     ReaderId, SourceId, SubscriberView, SubscriptionId, View, WhyNot,

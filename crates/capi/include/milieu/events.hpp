@@ -8,6 +8,8 @@
 #include <milieu.hpp>
 #include <milieu/streams.h>
 
+#include <list>
+
 namespace milieu {
 
 /* ---------------------------------------------------------------- types of events */
@@ -33,17 +35,80 @@ struct List {
     const T &operator[](std::size_t index) const noexcept { return first[index]; }
 };
 
+/** A field that may be missing. */
+template <class T>
+struct Optional {
+    T value = T();
+    bool is_there = false;
+
+    Optional() = default;
+    Optional(std::nullopt_t) noexcept {}
+    Optional(const T &value_) noexcept : value(value_), is_there(true) {}
+    Optional(const std::optional<T> &other) noexcept {
+        if (other) *this = Optional(*other);
+    }
+    explicit operator bool() const noexcept { return is_there; }
+    const T &operator*() const noexcept { return value; }
+    const T *operator->() const noexcept { return &value; }
+    T value_or(T otherwise) const noexcept { return is_there ? value : otherwise; }
+    operator std::optional<T>() const noexcept {
+        return is_there ? std::optional<T>(value) : std::nullopt;
+    }
+};
+
+/** Any bytes, which it refers to. */
+struct Bytes : milieu_text {
+    Bytes() noexcept : milieu_text() {}
+    Bytes(const void *first, std::size_t size) noexcept
+        : milieu_text{static_cast<const char *>(first), size} {}
+    const char *data() const noexcept { return bytes; }
+    std::size_t size() const noexcept { return length; }
+};
+
 namespace detail {
+
+struct EventLayout;
+
+template <class T, class = void>
+struct is_described : std::false_type {};
+template <class T>
+struct is_described<T,
+    std::void_t<decltype(milieu_describe(static_cast<const T *>(nullptr),
+        std::declval<EventLayout &>()))>> : std::true_type {};
+
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<Optional<T>> : std::true_type {};
 
 template <class T>
 struct is_list : std::false_type {};
 template <class T>
 struct is_list<List<T>> : std::true_type {};
 
+/** What a member consists of: what is optional, or each of several. */
+template <class T>
+struct element {
+    using type = T;
+};
+template <class T>
+struct element<List<T>> : element<T> {};
+template <class T>
+struct element<Optional<T>> : element<T> {};
+
 /** The kind of a member of an event. */
 template <class T>
 constexpr std::uint32_t kind_of() {
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (is_described<T>::value) {
+        return MILIEU_STRUCT;
+    } else if constexpr (is_optional<T>::value) {
+        using Value = decltype(T::value);
+        static_assert(offsetof(T, is_there) == sizeof(Value), "it follows the value");
+        static_assert(!is_optional<Value>::value, "what may be missing may be so once");
+        return MILIEU_OPTIONAL | kind_of<Value>();
+    } else if constexpr (std::is_same_v<T, Bytes>) {
+        return MILIEU_BYTES;
+    } else if constexpr (std::is_same_v<T, bool>) {
         return MILIEU_BOOL;
     } else if constexpr (std::is_enum_v<T>) {
         static_assert(sizeof(T) == 4, "an enum of an event has 32 bits: enum class E : std::uint32_t");
@@ -67,71 +132,159 @@ constexpr std::uint32_t kind_of() {
         return MILIEU_SPAN;
     } else if constexpr (is_list<T>::value) {
         using Element = std::remove_cv_t<std::remove_pointer_t<decltype(T::first)>>;
+        static_assert(!is_list<Element>::value && !is_optional<Element>::value,
+            "an element of a list is a value or a struct");
         return MILIEU_ARRAY | kind_of<Element>();
     } else {
         static_assert(never<T>,
             "no field of an event: use bool, numbers, enums of 32 bits, milieu::Text, "
-            "milieu::Time, milieu::Span, or a milieu::List of these");
+            "milieu::Bytes, milieu::Time, milieu::Span, a struct that MILIEU_EVENT names, or a "
+            "milieu::List or milieu::Optional of these");
         return 0;
     }
 }
 
+template <class T>
+const EventLayout &layout_of();
+
 /** What milieu_event_layout leads to. */
 struct EventLayout {
     std::vector<milieu_event_field> fields;
-    /** The variants of the enums among the fields. */
-    std::vector<std::unique_ptr<std::vector<milieu_entry>>> variants;
+    /** What is said of each field, and the texts of it. */
+    std::vector<std::vector<milieu_entry>> metadata;
+    std::list<std::string> texts;
+    milieu_event_layout described = {};
 
     template <class M>
     void add(const char *name, std::size_t offset) {
-        milieu_event_field field = {name, offset, kind_of<M>(), 0, nullptr};
-        if constexpr (std::is_enum_v<M>) {
-            auto entries = std::make_unique<std::vector<milieu_entry>>();
-            for (const char *variant : milieu_variants_of(static_cast<const M *>(nullptr))) {
-                entries->push_back({"variant", variant});
+        using Element = typename element<M>::type;
+        milieu_event_field field = {name, offset, kind_of<M>(), 0, nullptr, nullptr};
+        metadata.emplace_back();
+        if constexpr (std::is_enum_v<Element>) {
+            for (const char *variant : milieu_variants_of(static_cast<const Element *>(nullptr))) {
+                metadata.back().push_back({"variant", variant});
             }
-            field.metadata = entries->data();
-            field.metadata_count = static_cast<std::uint32_t>(entries->size());
-            variants.push_back(std::move(entries));
+        } else if constexpr (is_described<Element>::value) {
+            field.layout = &layout_of<Element>().described;
         }
         fields.push_back(field);
     }
 
-    const milieu_event_type *define(const char *name, std::size_t size, std::size_t align) const {
-        const milieu_event_layout layout = {MILIEU_ABI, static_cast<std::uint32_t>(fields.size()),
-            name, fields.data(), size, align};
-        const milieu_event_type *type;
-        check(milieu_event_type_new(&layout, &type));
-        return type;
+    void finish(const char *name, std::size_t size, std::size_t align) {
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            fields[i].metadata = metadata[i].data();
+            fields[i].metadata_count = static_cast<std::uint32_t>(metadata[i].size());
+        }
+        described = {MILIEU_ABI, static_cast<std::uint32_t>(fields.size()), name, fields.data(),
+            size, align};
     }
 };
 
-template <class T, class = void>
-struct is_described : std::false_type {};
+} // namespace detail
+
+/** What more is to be said of one member of an event. */
+class AboutMember {
+public:
+    AboutMember(detail::EventLayout &layout, std::vector<milieu_entry> &metadata) noexcept
+        : layout_(layout), metadata_(metadata) {}
+
+    /** A number that stays the same when it is renamed. */
+    AboutMember &id(std::uint32_t id) { return say("id", std::to_string(id)); }
+    /** In which unit it is: an event that has it in another one is not read as one of this type. */
+    AboutMember &unit(std::string_view unit) { return say("unit", std::string(unit)); }
+    /** Others receive it only where they have the right to. */
+    AboutMember &is_private() { return say("private", {}); }
+    /** It is what the type extends: events of the whole are also events of this member's type. */
+    AboutMember &extends() { return say("extends", {}); }
+
+private:
+    AboutMember &say(const char *what, std::string text) {
+        layout_.texts.push_back(std::move(text));
+        metadata_.push_back({what, layout_.texts.back().c_str()});
+        return *this;
+    }
+    detail::EventLayout &layout_;
+    std::vector<milieu_entry> &metadata_;
+};
+
+/**
+ * What more is to be said of members than their types do. A program defines, in the namespace of
+ * the struct, `void milieu_about(milieu::About<Weather> &about)`, which calls
+ * `about(&Weather::temperature).id(7).unit("°C")`.
+ */
 template <class T>
-struct is_described<T,
-    std::void_t<decltype(milieu_describe(static_cast<const T *>(nullptr),
-        std::declval<EventLayout &>()))>> : std::true_type {};
+class About {
+public:
+    explicit About(detail::EventLayout &layout) noexcept : layout_(layout) {}
+
+    /** Of this member, which MILIEU_EVENT names too. */
+    template <class M>
+    AboutMember operator()(M T::*member) {
+        const T whole = T();
+        const auto offset = reinterpret_cast<const char *>(&(whole.*member))
+            - reinterpret_cast<const char *>(&whole);
+        for (std::size_t i = 0; i < layout_.fields.size(); ++i) {
+            if (layout_.fields[i].offset == static_cast<std::size_t>(offset))
+                return {layout_, layout_.metadata[i]};
+        }
+        throw std::logic_error("milieu_about speaks of a member that MILIEU_EVENT does not name");
+    }
+
+private:
+    detail::EventLayout &layout_;
+};
+
+namespace detail {
+
+template <class T, class = void>
+struct has_about : std::false_type {};
+template <class T>
+struct has_about<T, std::void_t<decltype(milieu_about(std::declval<About<T> &>()))>>
+    : std::true_type {};
+
+/** How a type is described, which stays where it is. */
+template <class T>
+const EventLayout &layout_of() {
+    static const EventLayout layout = [] {
+        EventLayout made;
+        if constexpr (is_described<T>::value) {
+            static_assert(std::is_standard_layout_v<T>, "an event is a plain struct");
+            const char *name = milieu_describe(static_cast<const T *>(nullptr), made);
+            if constexpr (has_about<T>::value) {
+                About<T> about(made);
+                milieu_about(about);
+            }
+            made.finish(name, sizeof(T), alignof(T));
+        } else {
+            static_assert(!std::is_class_v<T> || kind_of<T>() != 0, "say MILIEU_EVENT for it");
+            made.add<T>("", 0);
+            made.finish("value", sizeof(T), alignof(T));
+        }
+        return made;
+    }();
+    return layout;
+}
 
 /** The type of events with these bodies; it is defined when it is first asked for. */
 template <class T>
 const milieu_event_type *type_of() {
     static const milieu_event_type *const type = [] {
-        EventLayout layout;
-        if constexpr (is_described<T>::value) {
-            static_assert(std::is_standard_layout_v<T>, "an event is a plain struct");
-            const char *name = milieu_describe(static_cast<const T *>(nullptr), layout);
-            return layout.define(name, sizeof(T), alignof(T));
-        } else {
-            static_assert(!std::is_class_v<T> || kind_of<T>() != 0, "say MILIEU_EVENT for it");
-            layout.add<T>("", 0);
-            return layout.define("value", sizeof(T), alignof(T));
-        }
+        const milieu_event_type *made;
+        check(milieu_event_type_new(&layout_of<T>().described, &made));
+        return made;
     }();
     return type;
 }
 
 } // namespace detail
+
+/** In which unit a member is, by its name or path; empty where nothing was said. */
+template <class T>
+std::string_view unit_of(std::string_view member) {
+    milieu_text unit;
+    detail::check(milieu_event_type_unit(detail::type_of<T>(), detail::text(member), &unit));
+    return detail::view(unit);
+}
 
 /* The members of a struct, one after the other: at most 24. */
 #define MILIEU_EACH_(f, t, ...)                                                                \
@@ -244,6 +397,12 @@ public:
         default: return std::nullopt;
         }
     }
+    /** A whole number, if it is one that fits. */
+    std::optional<std::int64_t> whole() const noexcept {
+        if (datum_.kind == MILIEU_I64) return datum_.content.whole;
+        if (datum_.kind != MILIEU_U64 || datum_.content.natural > INT64_MAX) return std::nullopt;
+        return static_cast<std::int64_t>(datum_.content.natural);
+    }
     /** True or false, if it is one of them. */
     std::optional<bool> boolean() const noexcept {
         if (datum_.kind != MILIEU_BOOL) return std::nullopt;
@@ -285,6 +444,14 @@ public:
         const void *body;
         detail::check(milieu_event_body(event_, detail::type_of<T>(), &body));
         return *static_cast<const T *>(body);
+    }
+    /** What the type of the body is called; empty where it is none of this program's. */
+    std::string_view type() const {
+        const milieu_event_type *type;
+        milieu_text name = {nullptr, 0};
+        detail::check(milieu_event_type_of(event_, &type));
+        if (type) detail::check(milieu_event_type_name(type, &name));
+        return detail::view(name);
     }
     /** The body, or nothing where it is of another type. */
     template <class T>

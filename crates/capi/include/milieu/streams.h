@@ -9,7 +9,8 @@
  *   milieu_listener       a flow's events, by a callback
  *   milieu_event          what happened; it never changes
  *   milieu_operator       an operator of the program, which flows name
- *   milieu_effect         a flow that switches layers or assigns values, a file of subscriptions
+ *   milieu_effect         a flow that switches layers or assigns values, a file of subscriptions,
+ *                         what stands at a name or is told of names
  *
  *   struct weather { double temperature; milieu_text room; };
  *   static const milieu_event_field fields[] = {
@@ -48,6 +49,7 @@
 #define MILIEU_STREAMS_H
 
 #include <milieu.h>
+#include <milieu/events.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,174 +100,19 @@ MILIEU_CHECKED milieu_result milieu_streams_drive(const milieu_streams *streams)
  */
 MILIEU_CHECKED milieu_result milieu_streams_pass(const milieu_streams *streams, int64_t until_ns);
 
-/* ---------------------------------------------------------------- types of events */
+/**
+ * Waits until all sources were polled once and their events published, but no longer than this, a
+ * negative time for ever; `polled` says whether it is so. MILIEU_BUSY: within a callback.
+ */
+MILIEU_CHECKED milieu_result milieu_streams_wait_for_sources(const milieu_streams *streams,
+    int64_t timeout_ns, bool *polled);
 
 /**
- * How a field of an event lies in memory: a value of milieu_kind, or one of these. A field may be
- * an array (MILIEU_ARRAY): a pointer to elements, followed by their number.
+ * Lets names with the placeholder of a layer follow that. Flows and bindings from code see to it
+ * themselves; this is for names that others bind.
  */
-enum {
-    MILIEU_I8 = 12,    /**< int8_t */
-    MILIEU_U8 = 13,    /**< uint8_t */
-    MILIEU_TIME = 14,  /**< int64_t: a point in time */
-    MILIEU_SPAN = 15,  /**< int64_t: a distance in time */
-    MILIEU_BYTES = 16, /**< milieu_text of any bytes */
-    MILIEU_JSON = 17   /**< of a milieu_datum: a list or a map, as JSON */
-};
-
-/** One field of a type of events. */
-typedef struct milieu_event_field {
-    /** Its name, by which flows know it. Empty: it is the only field, and the body is its value. */
-    const char *name;
-    /** Offset from the start of the struct, in bytes. */
-    size_t offset;
-    /** One of the kinds, with MILIEU_ARRAY or without. */
-    uint32_t kind;
-    /** The number of entries in `metadata`. */
-    uint32_t metadata_count;
-    /**
-     * What else is to be known: `id`, a number that stays the same when the field is renamed, so
-     * that programs with another version of the type find it; and for MILIEU_ENUM a `variant` for
-     * each of them, in their order.
-     */
-    const milieu_entry *metadata;
-} milieu_event_field;
-
-/** What a program says of a type of events. The library keeps a copy. */
-typedef struct milieu_event_layout {
-    /** MILIEU_ABI */
-    uint32_t abi;
-    /** The number of `fields`. */
-    uint32_t count;
-    /** What the type is called, in messages and to other programs. */
-    const char *name;
-    const milieu_event_field *fields;
-    /** Size and alignment of the struct, in bytes. */
-    size_t size;
-    size_t align;
-} milieu_event_layout;
-
-/** A field whose kind is said. */
-#define MILIEU_EVENT_FIELD_OF(type, member, kind)                                              \
-    { #member, offsetof(type, member), kind, 0, NULL }
-
-/** The layout of a struct with these fields, an array. */
-#define MILIEU_EVENT_LAYOUT(type, fields)                                                      \
-    { MILIEU_ABI, sizeof(fields) / sizeof((fields)[0]), #type, fields, sizeof(type),           \
-        MILIEU_ALIGNOF(type) }
-
-#ifndef __cplusplus
-/** The kind of a member, by its type. */
-#define MILIEU_KIND_OF(type, member)                                                           \
-    _Generic(((type *)0)->member, bool: MILIEU_BOOL, int8_t: MILIEU_I8, int16_t: MILIEU_I16,   \
-        int32_t: MILIEU_I32, int64_t: MILIEU_I64, uint8_t: MILIEU_U8, uint16_t: MILIEU_U16,    \
-        uint32_t: MILIEU_U32, uint64_t: MILIEU_U64, float: MILIEU_F32, double: MILIEU_F64,     \
-        milieu_text: MILIEU_TEXT)
-
-/** A field whose kind is that of its type. One of another type does not compile: say its kind. */
-#define MILIEU_EVENT_FIELD(type, member)                                                       \
-    MILIEU_EVENT_FIELD_OF(type, member, MILIEU_KIND_OF(type, member))
-#endif
-
-/** A type of events. It lasts as long as the program. */
-typedef struct milieu_event_type milieu_event_type;
-
-/**
- * Defines a type. The same layout again gives the same type.
- *
- * MILIEU_WRONG_LAYOUT: it describes no struct, and the message says which field is wrong.
- */
-MILIEU_CHECKED milieu_result milieu_event_type_new(const milieu_event_layout *layout,
-    const milieu_event_type **type);
-
-/** What a type is called; valid for ever. */
-MILIEU_CHECKED milieu_result milieu_event_type_name(const milieu_event_type *type,
-    milieu_text *name);
-
-/* ---------------------------------------------------------------- events */
-
-/** Something that happened. It never changes. */
-typedef struct milieu_event milieu_event;
-
-/** No time: now, where an event is published. */
-#define MILIEU_NOW INT64_MIN
-
-/** When something was so, and how well that is known. Begin with MILIEU_QUALITY. */
-typedef struct milieu_quality {
-    /** When it happened; MILIEU_NOW is when it is published. */
-    int64_t time_ns;
-    /** How old what the event says was already then, a value from a cache for instance. */
-    int64_t age_ns;
-    /** The truth lies at most this far from each number, in its unit; -1 where it is not known. */
-    double accuracy;
-    /** What is wrong with the sensor, whose measurement is then not to be trusted; empty is nothing. */
-    milieu_text failure;
-} milieu_quality;
-
-/** Now, and as well as can be. */
-#define MILIEU_QUALITY { MILIEU_NOW, 0, -1.0, { NULL, 0 } }
-
-/** What every event has. Its texts are valid for as long as the event. */
-typedef struct milieu_header {
-    /** The name of its stream: `/weather/temperature`. */
-    milieu_text name;
-    /** Who publishes: a host, a program, a device. */
-    milieu_text origin;
-    /** Which life of the publisher it is of, and its number in that, counted from 1. */
-    uint64_t incarnation;
-    uint64_t sequence;
-    milieu_quality quality;
-} milieu_header;
-
-/** A value of which the program learns the kind only now. */
-typedef struct milieu_datum {
-    /**
-     * What it is: MILIEU_BOOL, MILIEU_I64, MILIEU_U64, MILIEU_F64, MILIEU_TEXT, MILIEU_TIME,
-     * MILIEU_SPAN, MILIEU_BYTES, MILIEU_JSON, or 0 where there is nothing.
-     */
-    uint32_t kind;
-    union {
-        /** MILIEU_BOOL */
-        bool boolean;
-        /** MILIEU_I64, MILIEU_TIME, MILIEU_SPAN */
-        int64_t whole;
-        /** MILIEU_U64 */
-        uint64_t natural;
-        /** MILIEU_F64 */
-        double number;
-        /** MILIEU_TEXT, MILIEU_BYTES, MILIEU_JSON */
-        milieu_text text;
-    } content;
-} milieu_datum;
-
-/** Name, origin, number, time and quality. */
-MILIEU_CHECKED milieu_result milieu_event_header(const milieu_event *event, milieu_header *header);
-
-/**
- * The body as a struct of this type: where the event has one, that is one load. An event that was
- * made by an operator, or came from another program, becomes one if it has all of the fields.
- *
- * MILIEU_UNFIT: it is none of this type; the message says which field is missing or different.
- */
-MILIEU_CHECKED milieu_result milieu_event_body(const milieu_event *event,
-    const milieu_event_type *type, const void **body);
-
-/**
- * A field by its name as expressions have it, whatever the type of the event: `room`, `rows[0].value`,
- * `value` for a body that is one, `event.time`. Its text is valid until the next call with this event.
- * What is not there is 0. MILIEU_NO_SUCH: it is no path.
- */
-MILIEU_CHECKED milieu_result milieu_event_get(const milieu_event *event, milieu_text path,
-    milieu_datum *datum);
-
-/** The body as JSON; valid until the next call with this event. */
-MILIEU_CHECKED milieu_result milieu_event_json(const milieu_event *event, milieu_text *body);
-
-/** Keeps an event, for as long as the program likes. It is not copied. */
-MILIEU_CHECKED milieu_result milieu_event_keep(const milieu_event *event, milieu_event **kept);
-
-/** Gives a kept event back. MILIEU_BUSY: it was lent, and not kept. */
-milieu_result milieu_event_free(milieu_event *event);
+MILIEU_CHECKED milieu_result milieu_streams_follow(const milieu_streams *streams,
+    milieu_text layer);
 
 /* ---------------------------------------------------------------- publishing */
 
@@ -362,6 +209,10 @@ MILIEU_CHECKED milieu_result milieu_subscription_descriptor(milieu_subscription 
 /** What has become of the events so far. */
 MILIEU_CHECKED milieu_result milieu_subscription_tally(const milieu_subscription *subscription,
     milieu_tally *tally);
+
+/** How many events were dropped for this reason, one of docs/operators.md, such as `overflow`. */
+MILIEU_CHECKED milieu_result milieu_subscription_dropped(
+    const milieu_subscription *subscription, milieu_text why, uint64_t *count);
 
 /** A subscription whose events go to a callback. */
 typedef struct milieu_listener milieu_listener;
@@ -511,7 +362,8 @@ static inline milieu_datum milieu_datum_text(milieu_text text) {
 
 /**
  * Registers a function that flows name by `$name`, as in `filter $hot`: a condition, a number, a
- * key. An event with which it fails is dropped as `fault`. With `blocks`, it may take long, and runs
+ * key. An event with which it fails is dropped as `fault`, and the picture of the graph shows with
+ * the operator what it said. With `blocks`, it may take long, and runs
  * where it holds up nothing else. Flows with functions of one name run as one.
  *
  * MILIEU_LATE: streams are in use already; it comes before the first milieu_streams_new.
@@ -519,13 +371,28 @@ static inline milieu_datum milieu_datum_text(milieu_text text) {
 MILIEU_CHECKED milieu_result milieu_function_define(const milieu_coordinator *coordinator,
     milieu_text name, milieu_compute compute, bool blocks, void *user, milieu_destroy destroy);
 
+/** Where functions and operators put what they publish; valid during the callback. */
+typedef struct milieu_output milieu_output;
+
+/**
+ * Makes other events of one, which is lent, by milieu_output_publish; or lets it go on or drops it,
+ * as a milieu_step does. It may be called by several threads at once.
+ */
+typedef milieu_result (*milieu_transform)(void *user, const milieu_event *event,
+    milieu_output *output);
+
+/**
+ * Registers a function that `transform $name` calls. It remembers nothing, so that it can neither
+ * hold events nor be woken. As milieu_function_define in all else.
+ */
+MILIEU_CHECKED milieu_result milieu_transform_define(const milieu_coordinator *coordinator,
+    milieu_text name, milieu_transform transform, bool blocks, void *user,
+    milieu_destroy destroy);
+
 /* ---------------------------------------------------------------- operators */
 
 /** What an operator is made with; valid during the callback. */
 typedef struct milieu_arguments milieu_arguments;
-
-/** Where an operator puts what it publishes; valid during the callback. */
-typedef struct milieu_output milieu_output;
 
 /** Where an operator puts what it remembers; valid during the callback. */
 typedef struct milieu_snapshot milieu_snapshot;
@@ -554,7 +421,10 @@ typedef milieu_result (*milieu_restore)(void *state, milieu_text bytes);
 /** A parameter of an operator. */
 typedef struct milieu_parameter {
     const char *name;
-    /** MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, or MILIEU_ENUM with `choices`. */
+    /**
+     * MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION, or
+     * MILIEU_ENUM with `choices`.
+     */
     uint32_t kind;
     uint32_t choice_count;
     const char *const *choices;
@@ -617,6 +487,30 @@ MILIEU_CHECKED milieu_result milieu_operator_define(const milieu_coordinator *co
 /** A parameter: as it was given, or its default; 0 where there is none. Valid during the callback. */
 MILIEU_CHECKED milieu_result milieu_arguments_get(const milieu_arguments *arguments,
     milieu_text name, milieu_datum *datum);
+
+/** An expression of a flow, or `$name` of a function, which an operator computes of events. */
+typedef struct milieu_expression milieu_expression;
+
+/**
+ * A parameter that is a MILIEU_EXPRESSION, as it was given or by default; null where there is none.
+ * It belongs to the operator, which gives it back with its state.
+ *
+ * MILIEU_NO_SUCH: there is no such parameter. MILIEU_UNFIT: no function has this name.
+ */
+MILIEU_CHECKED milieu_result milieu_arguments_expression(const milieu_arguments *arguments,
+    milieu_text name, milieu_expression **expression);
+
+/**
+ * What it makes of an event; valid until the next call with this expression.
+ *
+ * MILIEU_UNFIT: it cannot be computed. A milieu_step that returns this drops the event, and the
+ * message is shown with the operator.
+ */
+MILIEU_CHECKED milieu_result milieu_expression_value(milieu_expression *expression,
+    const milieu_event *event, milieu_datum *datum);
+
+/** Gives an expression back. */
+void milieu_expression_free(milieu_expression *expression);
 
 /** What time it is. */
 MILIEU_CHECKED milieu_result milieu_output_now(const milieu_output *output, int64_t *now_ns);
@@ -681,9 +575,83 @@ MILIEU_CHECKED milieu_result milieu_effect_publish(const milieu_streams *streams
 MILIEU_CHECKED milieu_result milieu_effect_bind(const milieu_streams *streams, milieu_text name,
     const milieu_text *targets, size_t count, milieu_effect **effect);
 
+/** Lets a name that milieu_effect_bind binds stand for others, in one step. */
+MILIEU_CHECKED milieu_result milieu_effect_rebind(const milieu_effect *effect,
+    const milieu_text *targets, size_t count);
+
 /** Lets a name stand for the names that each event of a flow says, until the next. */
 MILIEU_CHECKED milieu_result milieu_effect_bind_flow(const milieu_streams *streams,
     milieu_text flow, milieu_text name, milieu_effect **effect);
+
+/** Something that is to be known of a service: `floor` is `3`. */
+typedef struct milieu_attribute {
+    milieu_text name;
+    milieu_text value;
+} milieu_attribute;
+
+/** Something that is reached by other means: a printer, a display. Begin with MILIEU_SERVICE. */
+typedef struct milieu_service {
+    /** MILIEU_ABI */
+    uint32_t abi;
+    /** The number of `attributes`, by which queries find it: see docs/names.md. */
+    uint32_t attribute_count;
+    const milieu_attribute *attributes;
+    /** Where it is reached: `ipp://printer-23/`. */
+    milieu_text endpoint;
+    /** When its lease ends, and it goes unless it was renewed; INT64_MAX is never. */
+    int64_t until_ns;
+} milieu_service;
+
+/** A service without anything. */
+#define MILIEU_SERVICE { MILIEU_ABI, 0, NULL, { NULL, 0 }, INT64_MAX }
+
+/** Puts a service at a name. MILIEU_WRONG_NAME: it is no name, or has a publisher. */
+MILIEU_CHECKED milieu_result milieu_effect_serve(const milieu_streams *streams, milieu_text name,
+    const milieu_service *service, milieu_effect **effect);
+
+/** Renews the lease of a service. MILIEU_WRONG_NAME: it has ended. */
+MILIEU_CHECKED milieu_result milieu_effect_renew(const milieu_effect *effect, int64_t until_ns);
+
+/** What has become of a name. */
+typedef enum milieu_change_of_name {
+    MILIEU_JOINED = 0,  /**< Something stands there now. */
+    MILIEU_LEFT = 1,    /**< Nothing stands there any more that is meant. */
+    MILIEU_ALTERED = 2  /**< Something else stands there, or it has other attributes. */
+} milieu_change_of_name;
+
+/** What stands at a name. */
+typedef enum milieu_name_kind {
+    MILIEU_NAME_STREAM = 0,
+    MILIEU_NAME_SERVICE = 1,
+    MILIEU_NAME_BINDING = 2
+} milieu_name_kind;
+
+/** A name that has changed. What is not said of it is empty. */
+typedef struct milieu_name_change {
+    milieu_text name;
+    /** A milieu_change_of_name. */
+    uint32_t change;
+    /** A milieu_name_kind; of a name that has left it says nothing. */
+    uint32_t kind;
+    /** Of a service: where it is reached, and what is to be known of it. */
+    milieu_text endpoint;
+    const milieu_attribute *attributes;
+    size_t attribute_count;
+    /** Of a binding: what the name stands for. */
+    const milieu_text *targets;
+    size_t target_count;
+} milieu_name_change;
+
+/** Names have changed, which are lent; at first they are all that there are. If it fails, that is counted. */
+typedef milieu_result (*milieu_name_watch)(void *user, const milieu_name_change *changes,
+    size_t count);
+
+/**
+ * Watches the names of a query, which may have wildcards and ask for attributes. The callback runs
+ * as those of listeners do. MILIEU_WRONG_NAME: it is no query.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_watch(const milieu_streams *streams, milieu_text query,
+    milieu_name_watch watch, void *user, milieu_destroy destroy, milieu_effect **effect);
 
 /**
  * Each event of a flow activates a layer for everybody, with the value that the callback gives, or

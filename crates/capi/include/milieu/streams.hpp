@@ -25,6 +25,7 @@
 
 #include <milieu.hpp>
 #include <milieu/events.hpp>
+#include <milieu/operators.hpp>
 
 namespace milieu {
 
@@ -94,6 +95,13 @@ public:
         detail::check(milieu_subscription_tally(subscription_.get(), &tally));
         return tally;
     }
+    /** How many events were dropped for a reason of docs/operators.md, such as `overflow`. */
+    std::uint64_t dropped(std::string_view why) const {
+        std::uint64_t count;
+        detail::check(
+            milieu_subscription_dropped(subscription_.get(), detail::text(why), &count));
+        return count;
+    }
     /**
      * A descriptor for poll(2): readable while there may be an event. Whoever sees it readable
      * takes until there is none.
@@ -125,6 +133,15 @@ private:
     bool ended_ = false;
 };
 
+namespace detail {
+
+template <class Receive>
+milieu_result receive(void *user, const milieu_event *event) {
+    return told([&] { (*static_cast<Receive *>(user))(Event(event)); });
+}
+
+} // namespace detail
+
 /** A subscription whose events go to a callback, until it goes. */
 class [[nodiscard]] Listener {
 public:
@@ -149,257 +166,80 @@ private:
         listener_;
 };
 
-/* ---------------------------------------------------------------- functions */
-
-namespace detail {
-
-/** What a function has to say of an event. */
-template <class T>
-void give(milieu_answer *answer, const T &value) {
-    if constexpr (std::is_same_v<T, bool>) {
-        check(milieu_answer_give(answer, milieu_datum_bool(value)));
-    } else if constexpr (std::is_integral_v<T>) {
-        check(milieu_answer_give(answer, milieu_datum_whole(static_cast<std::int64_t>(value))));
-    } else if constexpr (std::is_floating_point_v<T>) {
-        check(milieu_answer_give(answer, milieu_datum_number(static_cast<double>(value))));
-    } else if constexpr (std::is_convertible_v<const T &, std::string_view>) {
-        check(milieu_answer_give(answer, milieu_datum_text(text(std::string_view(value)))));
-    } else {
-        if (value) give(answer, *value);
-    }
-}
-
-template <class Receive>
-milieu_result receive(void *user, const milieu_event *event) {
-    return told([&] { (*static_cast<Receive *>(user))(Event(event)); });
-}
-
-template <class Compute>
-milieu_result compute(void *user, const milieu_event *event, milieu_answer *answer) {
-    return told([&] { give(answer, (*static_cast<Compute *>(user))(Event(event))); });
-}
-
-} // namespace detail
-
-/**
- * Registers a function that flows name by `$name`: it takes an Event and returns a bool, a number,
- * a text, or an optional of these. It comes before the Streams of the coordinator. With `blocks` it
- * may take long. Several threads may call it at once.
- */
-template <class Compute>
-void define_function(const Coordinator &coordinator, std::string_view name, Compute function,
-    bool blocks = false) {
-    auto kept = std::make_unique<Compute>(std::move(function));
-    detail::check(milieu_function_define(coordinator.c(), detail::text(name),
-        detail::compute<Compute>, blocks, kept.release(), detail::destroy<Compute>));
-}
-
-/* ---------------------------------------------------------------- operators */
-
-/** What an operator is made with. */
-class Arguments {
-public:
-    explicit Arguments(const milieu_arguments *arguments) noexcept : arguments_(arguments) {}
-
-    /** A parameter: as it was given, or its default; nothing where there is none. */
-    Datum operator[](std::string_view name) const {
-        milieu_datum datum;
-        detail::check(milieu_arguments_get(arguments_, detail::text(name), &datum));
-        return Datum(datum);
-    }
-    /** A number that has to be there. */
-    double number(std::string_view name) const { return (*this)[name].number().value(); }
-    /** A distance in time that has to be there. */
-    Span span(std::string_view name) const { return (*this)[name].span().value(); }
-    /** True or false. */
-    bool flag(std::string_view name) const { return (*this)[name].boolean().value_or(false); }
-    /** A text, or the word of a choice. */
-    std::string text(std::string_view name) const { return std::string((*this)[name].text()); }
-
-private:
-    const milieu_arguments *arguments_;
-};
-
-/** Where an operator puts what it publishes, and says what becomes of the event that has come. */
-class Output {
-public:
-    explicit Output(milieu_output *output) noexcept : output_(output) {}
-
-    /** What time it is. */
-    Time now() const {
-        std::int64_t now;
-        detail::check(milieu_output_now(output_, &now));
-        return detail::time(now);
-    }
-    /** Publishes an event of the operator's own, at the time of the one that has come. */
-    template <class T>
-    void publish(const T &body) const {
-        detail::check(milieu_output_publish(output_, detail::type_of<T>(), &body, nullptr));
-    }
-    /** Publishes one of another time or quality. */
-    template <class T>
-    void publish(const T &body, const Quality &known) const {
-        const milieu_quality quality = detail::quality(known);
-        detail::check(milieu_output_publish(output_, detail::type_of<T>(), &body, &quality));
-    }
-    /** The event goes on as it is. */
-    void pass() const { detail::check(milieu_output_pass(output_)); }
-    /** The event goes no further, for one of the reasons of docs/operators.md. */
-    void drop(std::string_view why = {}) const {
-        detail::check(milieu_output_drop(output_, detail::text(why)));
-    }
-    /** The operator keeps the event, and settles its fate later. */
-    KeptEvent hold(const Event &event) const {
-        KeptEvent kept = event.keep();
-        detail::check(milieu_output_hold(output_));
-        return kept;
-    }
-    /** Sends a held event on. */
-    void pass(const KeptEvent &held) const {
-        detail::check(milieu_output_pass_held(output_, held.c()));
-    }
-    /** So many held events have gone into what was published. */
-    void used_held(std::uint32_t count) const {
-        detail::check(milieu_output_settle_held(output_, count, 0, detail::text({})));
-    }
-    /** So many held events go no further. */
-    void drop_held(std::uint32_t count, std::string_view why = {}) const {
-        detail::check(milieu_output_settle_held(output_, 0, count, detail::text(why)));
-    }
-    /** Asks to be woken at this time, and not at the one asked for before. */
-    void wake_at(Time time) const {
-        detail::check(milieu_output_wake_at(output_, detail::nanoseconds(time)));
-    }
-
-private:
-    milieu_output *output_;
-};
-
-/** A parameter of an operator. */
-struct Parameter {
-    const char *name;
-    /** MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, or MILIEU_ENUM with choices. */
-    std::uint32_t kind;
-    /** What it means, in one sentence. */
-    const char *summary;
-    /** What holds where it is not given; null: it has to be given; empty: there is none. */
-    const char *otherwise = nullptr;
-    /** Whether its name may be left out. */
-    bool positional = true;
-    std::vector<const char *> choices = {};
-};
-
-/** What flows know of an operator. */
-struct OperatorInfo {
-    /** What flows call it: a word. */
-    const char *name;
-    /** What it does, in one sentence. */
-    const char *summary;
-    std::vector<Parameter> parameters = {};
-    /** How many flows it reads; 0: one or more, whose order does not matter. */
-    std::uint32_t inputs = 1;
-    /** MILIEU_OPERATOR_…, or-ed. */
-    std::uint32_t flags = 0;
-};
-
-namespace detail {
-
-template <class O, class = void>
-struct has_wake : std::false_type {};
-template <class O>
-struct has_wake<O, std::void_t<decltype(std::declval<O &>().wake(std::declval<Output &>()))>>
-    : std::true_type {};
-
-template <class O, class = void>
-struct has_snapshot : std::false_type {};
-template <class O>
-struct has_snapshot<O, std::void_t<decltype(std::declval<const O &>().snapshot())>>
-    : std::true_type {};
-
-template <class O>
-milieu_result make_operator(void *, const milieu_arguments *arguments, void **state) {
-    return told([&] {
-        if constexpr (std::is_constructible_v<O, const Arguments &>) {
-            *state = new O(Arguments(arguments));
-        } else {
-            *state = new O();
-        }
-    });
-}
-
-template <class O>
-milieu_result step(
-    void *state, std::uint32_t input, const milieu_event *event, milieu_output *raw) {
-    return told([&] {
-        Output output(raw);
-        if constexpr (std::is_invocable_v<decltype(&O::event), O &, std::uint32_t, Event,
-                          Output &>) {
-            static_cast<O *>(state)->event(input, Event(event), output);
-        } else {
-            static_cast<O *>(state)->event(Event(event), output);
-        }
-    });
-}
-
-template <class O>
-milieu_result wake(void *state, milieu_output *raw) {
-    return told([&] {
-        Output output(raw);
-        static_cast<O *>(state)->wake(output);
-    });
-}
-
-template <class O>
-milieu_result save(void *state, milieu_snapshot *snapshot) {
-    return told([&] {
-        const std::string bytes = static_cast<const O *>(state)->snapshot();
-        check(milieu_snapshot_put(snapshot, bytes.data(), bytes.size()));
-    });
-}
-
-template <class O>
-milieu_result restore(void *state, milieu_text bytes) {
-    return told([&] { static_cast<O *>(state)->restore(view(bytes)); });
-}
-
-} // namespace detail
-
-/**
- * Defines an operator, which flows name. `O` is a class that is constructed of Arguments, or of
- * nothing; it has `event(Event, Output &)`, or with an input before these, and may have
- * `wake(Output &)`, and `snapshot()`, which gives a std::string, with `restore(std::string_view)`.
- * It comes before the Streams of the coordinator.
- */
-template <class O>
-void define_operator(const Coordinator &coordinator, const OperatorInfo &info) {
-    std::vector<milieu_parameter> parameters;
-    for (const Parameter &parameter : info.parameters) {
-        parameters.push_back({parameter.name, parameter.kind,
-            static_cast<std::uint32_t>(parameter.choices.size()), parameter.choices.data(),
-            parameter.otherwise, parameter.summary, parameter.positional});
-    }
-    milieu_operator definition = {};
-    definition.abi = MILIEU_ABI;
-    definition.inputs = info.inputs;
-    definition.flags = info.flags;
-    definition.parameter_count = static_cast<std::uint32_t>(parameters.size());
-    definition.name = info.name;
-    definition.summary = info.summary;
-    definition.parameters = parameters.data();
-    definition.make = detail::make_operator<O>;
-    definition.step = detail::step<O>;
-    definition.free = detail::destroy<O>;
-    if constexpr (detail::has_wake<O>::value) definition.wake = detail::wake<O>;
-    if constexpr (detail::has_snapshot<O>::value) {
-        definition.save = detail::save<O>;
-        definition.restore = detail::restore<O>;
-    }
-    detail::check(milieu_operator_define(coordinator.c(), &definition, nullptr, nullptr));
-}
-
 /* ---------------------------------------------------------------- effects */
 
-/** What holds until it goes: a flow under a name, a flow that acts, what a file says. */
+namespace detail {
+
+/** Texts as C has them, for as long as the others are there. */
+inline std::vector<milieu_text> texts(const std::vector<std::string_view> &all) {
+    std::vector<milieu_text> texts;
+    for (std::string_view one : all) texts.push_back(text(one));
+    return texts;
+}
+
+} // namespace detail
+
+/** Something that is reached by other means than events: a printer, a display. */
+struct Service {
+    /** Where: `ipp://printer-23/`. */
+    std::string_view endpoint;
+    /** What is to be known of it, by which queries find it. */
+    std::vector<std::pair<std::string_view, std::string_view>> attributes = {};
+    /** When its lease ends, and it goes unless it was renewed. */
+    Time until = Time::max();
+};
+
+/** A name that has changed; it is lent while a callback runs. */
+class NameChange {
+public:
+    explicit NameChange(const milieu_name_change &change) noexcept : change_(change) {}
+
+    /** The name. */
+    std::string_view name() const noexcept { return detail::view(change_.name); }
+    /** What has become of it. */
+    milieu_change_of_name change() const noexcept {
+        return static_cast<milieu_change_of_name>(change_.change);
+    }
+    /** What stands there; where it has left, this says nothing. */
+    milieu_name_kind kind() const noexcept { return static_cast<milieu_name_kind>(change_.kind); }
+    /** Where a service is reached; empty if it is none. */
+    std::string_view endpoint() const noexcept { return detail::view(change_.endpoint); }
+    /** What is to be known of a service, if it says that. */
+    std::optional<std::string_view> attribute(std::string_view name) const noexcept {
+        for (std::size_t i = 0; i < change_.attribute_count; ++i) {
+            const milieu_attribute &known = change_.attributes[i];
+            if (detail::view(known.name) == name) return detail::view(known.value);
+        }
+        return std::nullopt;
+    }
+    /** How many names a binding stands for. */
+    std::size_t targets() const noexcept { return change_.target_count; }
+    /** One of these. */
+    std::string_view target(std::size_t index) const noexcept {
+        return detail::view(change_.targets[index]);
+    }
+
+private:
+    const milieu_name_change &change_;
+};
+
+namespace detail {
+
+template <class Watch>
+milieu_result watch_names(void *user, const milieu_name_change *changes, std::size_t count) {
+    return told([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+            (*static_cast<Watch *>(user))(NameChange(changes[i]));
+        }
+    });
+}
+
+} // namespace detail
+
+/**
+ * What holds until it goes: a flow under a name, a flow that acts, what a file says, what stands at
+ * a name or is told of names.
+ */
 class [[nodiscard]] Effect {
 public:
     explicit Effect(milieu_effect *effect) noexcept : effect_(effect) {}
@@ -422,6 +262,15 @@ public:
         milieu_subscription *subscription;
         detail::check(milieu_effect_subscribe(effect_.get(), detail::text(name), &subscription));
         return Subscription(subscription);
+    }
+    /** Lets a name that was bound stand for others, in one step. */
+    void rebind(const std::vector<std::string_view> &targets) const {
+        const auto texts = detail::texts(targets);
+        detail::check(milieu_effect_rebind(effect_.get(), texts.data(), texts.size()));
+    }
+    /** Renews the lease of a service. */
+    void renew(Time until) const {
+        detail::check(milieu_effect_renew(effect_.get(), detail::nanoseconds(until)));
     }
     /** Writes the file now in which streams are kept. */
     void save() const { detail::check(milieu_effect_save(effect_.get())); }
@@ -541,6 +390,18 @@ public:
     /** Starts the thread that wakes operators when time passes; sources start it too. */
     void drive() const { detail::check(milieu_streams_drive(streams_.get())); }
 
+    /** Waits until all sources were polled once, but no longer than this. Whether it is so. */
+    bool wait_for_sources(Span limit) const {
+        bool polled;
+        detail::check(
+            milieu_streams_wait_for_sources(streams_.get(), limit.count(), &polled));
+        return polled;
+    }
+    /** Lets names with the placeholder of a layer follow that, where others bind them. */
+    void follow(std::string_view layer) const {
+        detail::check(milieu_streams_follow(streams_.get(), detail::text(layer)));
+    }
+
     /** A publisher of events of a type. */
     template <class T>
     Publisher<T> publisher(std::string_view name) const {
@@ -605,11 +466,31 @@ public:
     }
     /** Lets a name stand for others, which may have placeholders and wildcards. */
     Effect bind(std::string_view name, const std::vector<std::string_view> &targets) const {
-        std::vector<milieu_text> texts;
-        for (std::string_view target : targets) texts.push_back(detail::text(target));
+        const auto texts = detail::texts(targets);
         return effect([&](milieu_effect **effect) {
             return milieu_effect_bind(streams_.get(), detail::text(name), texts.data(),
                 texts.size(), effect);
+        });
+    }
+    /** Puts a service at a name. */
+    Effect serve(std::string_view name, const Service &service) const {
+        std::vector<milieu_attribute> attributes;
+        for (const auto &[key, value] : service.attributes)
+            attributes.push_back({detail::text(key), detail::text(value)});
+        const milieu_service given = {MILIEU_ABI, static_cast<std::uint32_t>(attributes.size()),
+            attributes.data(), detail::text(service.endpoint),
+            detail::nanoseconds(service.until)};
+        return effect([&](milieu_effect **effect) {
+            return milieu_effect_serve(streams_.get(), detail::text(name), &given, effect);
+        });
+    }
+    /** Watches the names of a query, by a callback that takes a NameChange: first of all there are. */
+    template <class Watch>
+    Effect watch(std::string_view query, Watch callback) const {
+        auto kept = std::make_unique<Watch>(std::move(callback));
+        return effect([&](milieu_effect **effect) {
+            return milieu_effect_watch(streams_.get(), detail::text(query),
+                detail::watch_names<Watch>, kept.release(), detail::destroy<Watch>, effect);
         });
     }
     /** Lets a name stand for the names that each event of a flow says. */

@@ -146,6 +146,54 @@ pub struct milieu_tally {
     pub waiting: u64,
 }
 
+/// Something that is reached by other means, at a name.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_service {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// How many there are.
+    pub attribute_count: u32,
+    /// What is to be known of it.
+    pub attributes: *const milieu_attribute,
+    /// Where it is reached.
+    pub endpoint: milieu_text,
+    /// When its lease ends.
+    pub until_ns: i64,
+}
+
+/// Something that is to be known of a service.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_attribute {
+    /// What it is called.
+    pub name: milieu_text,
+    /// What it is.
+    pub value: milieu_text,
+}
+
+/// What has become of a name.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_name_change {
+    /// The name.
+    pub name: milieu_text,
+    /// 0: something stands there; 1: nothing more; 2: something else.
+    pub change: u32,
+    /// What stands there: 0 a stream, 1 a service, 2 a binding.
+    pub kind: u32,
+    /// Where the service is reached.
+    pub endpoint: milieu_text,
+    /// What is to be known of the service.
+    pub attributes: *const milieu_attribute,
+    /// How many there are.
+    pub attribute_count: usize,
+    /// What the name stands for.
+    pub targets: *const milieu_text,
+    /// How many there are.
+    pub target_count: usize,
+}
+
 /// How streams are opened.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -1,19 +1,16 @@
 //! Functions of the program that flows name: what is computed of an event.
 
-use std::{
-    ffi::c_void,
-    sync::{Mutex, PoisonError},
-};
+use std::ffi::c_void;
 
 use milieu::{
     Error,
-    stream::Reason,
+    stream::Failed,
     transfer::{Event, Span, Time, Value},
 };
 
 use super::{
     abi::{MILIEU_BYTES, MILIEU_SPAN, MILIEU_TIME, milieu_datum},
-    event::{Lender, milieu_event},
+    event::{Lenders, milieu_event},
 };
 use crate::{
     abi::{
@@ -51,8 +48,7 @@ pub(crate) struct Computing {
     compute:
         unsafe extern "C" fn(*mut c_void, *const milieu_event, *mut milieu_answer) -> milieu_result,
     user: User,
-    /// Those that nobody uses now: several threads may compute at once.
-    lenders: Mutex<Vec<Lender>>,
+    lenders: Lenders,
 }
 
 impl Computing {
@@ -60,26 +56,23 @@ impl Computing {
         Ok(Computing {
             compute: compute.ok_or_else(|| null("compute"))?,
             user,
-            lenders: Mutex::default(),
+            lenders: Lenders::default(),
         })
     }
 
     /// What the function says of an event, or why it has failed.
     pub fn of(&self, event: &Event) -> Result<Option<Value>, String> {
-        let lenders = || self.lenders.lock().unwrap_or_else(PoisonError::into_inner);
-        let lender = lenders().pop().unwrap_or_else(Lender::new);
         let mut answer = milieu_answer {
             tag: TAG,
             value: None,
         };
-        let lent = lender.lend(event);
-        // SAFETY: the program has handed over both for this; `answer` is there
-        // during the call.
-        let result = unsafe { (self.compute)(self.user.data(), lent, &raw mut answer) };
-        lender.recall();
+        let result = self.lenders.lend(event, |lent| {
+            // SAFETY: the program has handed over both for this; `answer` is there
+            // during the call.
+            unsafe { (self.compute)(self.user.data(), lent, &raw mut answer) }
+        });
         // SAFETY: it is a field of `answer`. Whoever has kept the pointer finds no tag.
         unsafe { (&raw mut answer.tag).write_volatile(0) };
-        lenders().push(lender);
         match result {
             MILIEU_OK => Ok(answer.value),
             _ => Err(said()),
@@ -175,9 +168,9 @@ pub unsafe extern "C" fn milieu_function_define(
         let (Coordinator(milieu), name) =
             unsafe { (handle::shared(coordinator)?, name.read("name")?) };
         let computing = Computing::new(compute, user)?;
-        let compute = move |event: &Event| match computing.of(event) {
-            Ok(value) => Ok(value.unwrap_or(Value::Null)),
-            Err(_) => Err(Reason::Fault),
+        let compute = move |event: &Event| {
+            let value = computing.of(event).map_err(Failed::new)?;
+            Ok::<_, Failed>(value.unwrap_or(Value::Null))
         };
         let registered = milieu.functions(|functions| {
             match blocks {

@@ -6,7 +6,7 @@ use std::{ffi::c_void, sync::Arc, time::Duration};
 use milieu::{
     Acting, Applied, Control, Keeping,
     diagnostics::Source,
-    stream::{Bound, Named, Status, language::Language},
+    stream::{Bound, CannotName, Named, Status, Watching, language::Language},
 };
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     compute::{Computing, milieu_compute},
     limit, milieu_streams,
     source::within,
-    subscription::{Subscription, milieu_subscription},
+    subscription::{Subscription, Troubles, milieu_subscription},
 };
 use crate::{
     abi::{MILIEU_INVALID, MILIEU_NO_SUCH, milieu_destroy, milieu_result, milieu_text},
@@ -26,19 +26,20 @@ use crate::{
 
 /// What holds until it is given back.
 pub struct Effect {
-    holds: Holds,
-    opened: Arc<Opened>,
+    pub(super) holds: Holds,
+    pub(super) opened: Arc<Opened>,
     /// What it said last of a failure.
     said: String,
 }
 
-enum Holds {
+pub(super) enum Holds {
     Applied(Applied),
-    Named(#[allow(dead_code)] Named),
+    Named(Named),
     Bound(Bound),
     Acting(Acting),
     Keeping(Keeping),
     Control(#[allow(dead_code)] Control),
+    Watching(#[allow(dead_code)] Watching, Arc<Troubles>),
 }
 
 handle!(Effect, b"effc", "milieu_effect");
@@ -52,7 +53,7 @@ pub type milieu_effect = Slot<Effect>;
 /// # Safety
 ///
 /// The pointers are as the header says.
-unsafe fn bring(
+pub(super) unsafe fn bring(
     streams: *const milieu_streams,
     effect: *mut *mut milieu_effect,
     about: impl FnOnce(&Opened) -> Result<Holds, Failure>,
@@ -92,6 +93,7 @@ pub unsafe extern "C" fn milieu_effect_apply(
         // SAFETY: as the caller vouches.
         unsafe {
             bring(streams, effect, |opened| {
+                outside(opened)?;
                 Ok(Holds::Applied(opened.milieu.apply(&source, language)?))
             })
         }
@@ -115,6 +117,7 @@ pub unsafe extern "C" fn milieu_effect_publish(
         unsafe {
             let (flow, name) = (flow.read("flow")?, name.read("name")?);
             bring(streams, effect, |opened| {
+                outside(opened)?;
                 Ok(Holds::Named(opened.milieu.flow(flow)?.publish(name)?))
             })
         }
@@ -138,10 +141,35 @@ pub unsafe extern "C" fn milieu_effect_bind_flow(
         unsafe {
             let (flow, name) = (flow.read("flow")?, name.read("name")?);
             bring(streams, effect, |opened| {
+                outside(opened)?;
                 Ok(Holds::Bound(opened.milieu.flow(flow)?.bind(name)?))
             })
         }
     })
+}
+
+/// Refuses what asks the naming tree within a callback, which that waits for.
+fn outside(opened: &Opened) -> Result<(), Failure> {
+    match opened.graph().is_inside() {
+        false => Ok(()),
+        true => Err(CannotName::Inside.into()),
+    }
+}
+
+/// # Safety
+///
+/// So many texts can be read.
+pub(super) unsafe fn texts<'a>(
+    targets: *const milieu_text,
+    count: usize,
+) -> Result<Vec<&'a str>, Failure> {
+    // SAFETY: as the caller vouches.
+    let targets = unsafe { read_slice(targets, count, "targets")? };
+    let targets = targets.iter();
+    // SAFETY: as the caller vouches.
+    targets
+        .map(|target| unsafe { target.read("target") })
+        .collect()
 }
 
 /// Binds a name to others.
@@ -161,11 +189,9 @@ pub unsafe extern "C" fn milieu_effect_bind(
         // SAFETY: as the caller vouches.
         unsafe {
             let name = name.read("name")?;
-            let targets = read_slice(targets, count, "targets")?;
-            let targets: Result<Vec<&str>, Failure> =
-                targets.iter().map(|target| target.read("target")).collect();
-            let targets = targets?;
+            let targets = texts(targets, count)?;
             bring(streams, effect, |opened| {
+                outside(opened)?;
                 Ok(Holds::Named(opened.milieu.bind(name, targets)?))
             })
         }
@@ -196,6 +222,7 @@ pub unsafe extern "C" fn milieu_effect_activate(
             let (flow, layer) = (flow.read("flow")?, layer.read("layer")?);
             let lasting = limit(lasting_ns).filter(|lasting| !lasting.is_zero());
             bring(streams, effect, |opened| {
+                outside(opened)?;
                 let stream = opened.milieu.flow(flow)?;
                 let acting = stream
                     .activates_named(layer, lasting, move |event| computing.text_of(event))?;
@@ -340,6 +367,10 @@ impl Holds {
                 Status::Failing(why) => (1, Some(why.to_string())),
                 _ => (0, None),
             },
+            Holds::Watching(_, troubles) => {
+                let (count, last) = troubles.get();
+                (count, (count > 0).then_some(last))
+            }
             Holds::Named(_) | Holds::Control(_) => (0, None),
         }
     }

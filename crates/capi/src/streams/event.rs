@@ -1,6 +1,9 @@
 //! Events, as the other side reads them.
 
-use std::ffi::c_void;
+use std::{
+    ffi::c_void,
+    sync::{Mutex, PoisonError},
+};
 
 use milieu::transfer::{Event, Quality, Rights, Row, Selection, Slot as Cell, Span, Time, Value};
 
@@ -85,6 +88,23 @@ impl Lender {
     #[inline]
     pub fn recall(&self) {
         self.0.recall();
+    }
+}
+
+/// Lenders for a callback that several threads may run at once: those that nobody
+/// uses now.
+#[derive(Default)]
+pub(crate) struct Lenders(Mutex<Vec<Lender>>);
+
+impl Lenders {
+    /// Lends an event to a callback.
+    pub fn lend<R>(&self, event: &Event, callback: impl FnOnce(*const milieu_event) -> R) -> R {
+        let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lender = free().pop().unwrap_or_else(Lender::new);
+        let result = callback(lender.lend(event));
+        lender.recall();
+        free().push(lender);
+        result
     }
 }
 
@@ -372,6 +392,28 @@ fn said(cell: &Cell<'_>) -> milieu_datum {
             },
         ),
     }
+}
+
+/// What a value says; `text` is where its JSON is kept.
+pub(crate) fn datum_of_value(
+    value: &Value,
+    json_of: &mut String,
+) -> Result<milieu_datum, Failure> {
+    Ok(said(&match value {
+        Value::Null => Cell::Null,
+        Value::Bool(boolean) => Cell::Bool(*boolean),
+        Value::Int(whole) => Cell::Int(*whole),
+        Value::Uint(natural) => Cell::Uint(*natural),
+        Value::Double(number) => Cell::Double(*number),
+        Value::Time(time) => Cell::Time(*time),
+        Value::Span(span) => Cell::Span(*span),
+        Value::Text(said) => Cell::Text(said),
+        Value::Bytes(bytes) => Cell::Bytes(bytes),
+        value => {
+            *json_of = json(value)?;
+            return Ok(datum_of(MILIEU_JSON, text(json_of)));
+        }
+    }))
 }
 
 fn json(value: &Value) -> Result<String, Failure> {

@@ -5,6 +5,7 @@ mod compute;
 mod effect;
 mod event;
 mod look;
+mod names;
 mod operator;
 mod publisher;
 mod reader;
@@ -21,7 +22,9 @@ use milieu::{
 };
 
 use crate::{
-    abi::{MILIEU_INVALID, MILIEU_LATE, MILIEU_WRONG_NAME, milieu_result},
+    abi::{
+        MILIEU_BUSY, MILIEU_INVALID, MILIEU_LATE, MILIEU_WRONG_NAME, milieu_result, milieu_text,
+    },
     call::{Failure, call, out},
     coordinator::{Coordinator, milieu_coordinator},
     handle::{self, Slot, handle},
@@ -33,6 +36,7 @@ pub use compute::*;
 pub use effect::*;
 pub use event::*;
 pub use look::*;
+pub use names::*;
 pub use operator::*;
 pub use publisher::*;
 pub use reader::*;
@@ -73,7 +77,11 @@ impl From<CannotPublish> for Failure {
 
 impl From<CannotName> for Failure {
     fn from(error: CannotName) -> Self {
-        Failure::new(MILIEU_WRONG_NAME, error)
+        let result = match error {
+            CannotName::Inside => MILIEU_BUSY,
+            _ => MILIEU_WRONG_NAME,
+        };
+        Failure::new(result, error)
     }
 }
 
@@ -174,6 +182,52 @@ pub unsafe extern "C" fn milieu_streams_pass(
         within(opened)?;
         stepping.run(Time::from_nanoseconds(until_ns));
         Ok(())
+    })
+}
+
+/// Waits until all sources were polled once.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_streams_wait_for_sources(
+    streams: *const milieu_streams,
+    timeout_ns: i64,
+    polled: *mut bool,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), polled) =
+            unsafe { (handle::shared(streams)?, out(polled, "polled")?) };
+        within(opened)?;
+        // In virtual time they are polled when they are added.
+        *polled = match opened.stepping {
+            Some(_) => true,
+            None => {
+                let limit = limit(timeout_ns).unwrap_or(Duration::MAX);
+                opened.milieu.driving()?.has_looked(limit)
+            }
+        };
+        Ok(())
+    })
+}
+
+/// Lets names follow a layer that no flow names.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_streams_follow(
+    streams: *const milieu_streams,
+    layer: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), layer) =
+            unsafe { (handle::shared(streams)?, layer.read("layer")?) };
+        Ok(opened.milieu.follow(layer)?)
     })
 }
 

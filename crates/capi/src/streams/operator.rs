@@ -1,6 +1,7 @@
 //! Operators of the program: callbacks over a state of its own.
 
 mod arguments;
+mod expression;
 
 use std::{
     collections::HashMap,
@@ -10,13 +11,15 @@ use std::{
 
 use milieu::{
     diagnostics::Diagnostic,
-    stream::{Arguments, Declared, Definition, Fate, Inputs, Kind, Operator, Output, Reason},
+    stream::{
+        Arguments, Declared, Definition, Failed, Fate, Inputs, Kind, Operator, Output, Reason,
+    },
     transfer::{Event, Quality, Time, Value},
 };
 
 use super::{
-    abi::{MILIEU_SPAN, milieu_operator, milieu_parameter, milieu_quality},
-    event::{Lender, When, find as find_event, milieu_event},
+    abi::{MILIEU_EXPRESSION, MILIEU_SPAN, milieu_operator, milieu_parameter, milieu_quality},
+    event::{Lender, Lenders, When, find as find_event, milieu_event},
     types::{Record, Typed, milieu_event_type},
 };
 use crate::{
@@ -33,6 +36,10 @@ use crate::{
 };
 
 pub use arguments::milieu_arguments_get;
+pub use expression::{
+    milieu_arguments_expression, milieu_expression, milieu_expression_free,
+    milieu_expression_value,
+};
 
 /// It may take long over an event.
 const BLOCKS: u32 = 1;
@@ -126,6 +133,8 @@ struct Inside {
     output: *mut Output<'static>,
     /// The event that has come, if one has.
     event: *const Event,
+    /// Whether it is an operator's, which goes on after the callback.
+    remembers: bool,
     fate: Fate,
     due: Option<Time>,
     /// How many of those that were held are so no more.
@@ -198,33 +207,48 @@ impl Own {
         out: &mut Output<'_>,
         callback: impl FnOnce(*mut milieu_output) -> milieu_result,
     ) -> Fate {
-        let mut seen = milieu_output {
-            tag: OUTPUT,
-            inside: Inside {
-                output: std::ptr::from_mut(out).cast(),
-                event: event.map_or(std::ptr::null(), std::ptr::from_ref),
-                fate: Fate::Used,
-                due: self.due,
-                settled: 0,
-            },
-        };
-        let result = callback(&raw mut seen);
-        // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
-        unsafe { (&raw mut seen.tag).write_volatile(0) };
-        let Inside {
-            fate, due, settled, ..
-        } = seen.inside;
-        self.due = due;
-        self.held -= settled.min(self.held);
-        if result != MILIEU_OK {
-            self.fault = Some(said());
+        let remembers = true;
+        let (result, inside) = with_output(event, out, self.due, remembers, callback);
+        self.due = inside.due;
+        self.held -= inside.settled.min(self.held);
+        if let Err(why) = result {
+            self.fault = Some(why);
             return Fate::Dropped(Reason::Fault);
         }
-        if fate == Fate::Held {
+        if inside.fate == Fate::Held {
             self.held += 1;
         }
-        fate
+        inside.fate
     }
+}
+
+/// Runs a callback with an output: why it has failed if it has, and what it has said.
+fn with_output(
+    event: Option<&Event>,
+    out: &mut Output<'_>,
+    due: Option<Time>,
+    remembers: bool,
+    callback: impl FnOnce(*mut milieu_output) -> milieu_result,
+) -> (Result<(), String>, Inside) {
+    let mut seen = milieu_output {
+        tag: OUTPUT,
+        inside: Inside {
+            output: std::ptr::from_mut(out).cast(),
+            event: event.map_or(std::ptr::null(), std::ptr::from_ref),
+            remembers,
+            fate: Fate::Used,
+            due,
+            settled: 0,
+        },
+    };
+    let result = callback(&raw mut seen);
+    // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
+    unsafe { (&raw mut seen.tag).write_volatile(0) };
+    let result = match result {
+        MILIEU_OK => Ok(()),
+        _ => Err(said()),
+    };
+    (result, seen.inside)
 }
 
 impl Operator for Own {
@@ -355,6 +379,18 @@ impl Inside {
         unsafe { self.event.as_ref() }
     }
 
+    /// Refuses what only operators can do.
+    fn remembers(&self) -> Result<(), Failure> {
+        match self.remembers {
+            true => Ok(()),
+            false => Err(Failure::new(
+                MILIEU_INVALID,
+                "a function remembers nothing from event to event; define an operator by \
+                 milieu_operator_define",
+            )),
+        }
+    }
+
     fn decide(&mut self, fate: Fate) -> Result<(), Failure> {
         if self.event.is_null() {
             return Err(Failure::new(
@@ -395,6 +431,7 @@ unsafe fn declared(of: &str, parameter: &milieu_parameter) -> Result<Declared, F
         9 => Kind::Number,
         10 => Kind::Text,
         MILIEU_SPAN => Kind::Span,
+        MILIEU_EXPRESSION => Kind::Expression,
         11 if !choices.is_empty() => {
             let mut words = Vec::with_capacity(choices.len());
             for choice in choices {
@@ -406,7 +443,7 @@ unsafe fn declared(of: &str, parameter: &milieu_parameter) -> Result<Declared, F
         _ => {
             return Err(wrong(
                 "is of no kind that parameters have: MILIEU_BOOL, MILIEU_I64, MILIEU_F64, \
-                 MILIEU_SPAN, MILIEU_TEXT, or MILIEU_ENUM with choices",
+                 MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION, or MILIEU_ENUM with choices",
             ));
         }
     };
@@ -527,10 +564,60 @@ pub unsafe extern "C" fn milieu_operator_define(
             let name = functions.unnamed();
             functions.value_of_event(&name, move |_| {
                 let _ = &defined;
-                Ok(Value::Null)
+                Ok::<_, Reason>(Value::Null)
             });
         });
         kept.map_err(late)
+    })
+}
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_transform = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        event: *const milieu_event,
+        output: *mut milieu_output,
+    ) -> milieu_result,
+>;
+
+/// Registers a function that makes events, which `transform` may name.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_transform_define(
+    coordinator: *const milieu_coordinator,
+    name: milieu_text,
+    transform: milieu_transform,
+    blocks: bool,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), name) =
+            unsafe { (handle::shared(coordinator)?, name.read("name")?) };
+        let transform = transform.ok_or_else(|| null("transform"))?;
+        let lenders = Lenders::default();
+        let run = move |event: &Event, out: &mut Output<'_>| {
+            lenders.lend(event, |lent| {
+                let (result, inside) = with_output(Some(event), out, None, false, |output| {
+                    // SAFETY: the program has handed over both for this.
+                    unsafe { transform(user.data(), lent, output) }
+                });
+                result.map_err(Failed::new).map(|()| inside.fate)
+            })
+        };
+        let registered = milieu.functions(|functions| {
+            match blocks {
+                true => functions.tries_to_transform_event_blocking(name, run),
+                false => functions.tries_to_transform_event(name, run),
+            };
+        });
+        registered.map_err(|error| Failure::new(MILIEU_LATE, error))
     })
 }
 
@@ -623,7 +710,8 @@ pub unsafe extern "C" fn milieu_output_drop(
     })
 }
 
-fn reason(why: &str) -> Result<Reason, Failure> {
+/// A reason by its word; none is that an event was not asked for.
+pub(super) fn reason(why: &str) -> Result<Reason, Failure> {
     if why.is_empty() {
         return Ok(Reason::Filtered);
     }
@@ -644,8 +732,12 @@ fn reason(why: &str) -> Result<Reason, Failure> {
 /// As `streams.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn milieu_output_hold(output: *mut milieu_output) -> milieu_result {
-    // SAFETY: as the caller vouches.
-    call(|| unsafe { find(output)? }.decide(Fate::Held))
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let inside = unsafe { find(output)? };
+        inside.remembers()?;
+        inside.decide(Fate::Held)
+    })
 }
 
 /// Sends an event on that was held.
@@ -661,6 +753,7 @@ pub unsafe extern "C" fn milieu_output_pass_held(
     call(|| {
         // SAFETY: as the caller vouches.
         let (inside, event) = unsafe { (find(output)?, find_event(kept)?) };
+        inside.remembers()?;
         let event = event.clone();
         inside.output().pass(event);
         inside.settled += 1;
@@ -684,6 +777,7 @@ pub unsafe extern "C" fn milieu_output_settle_held(
         // SAFETY: as the caller vouches.
         let (inside, why) = unsafe { (find(output)?, why.read("why")?) };
         let reason = reason(why)?;
+        inside.remembers()?;
         inside.output().used(u64::from(used));
         if dropped > 0 {
             inside.output().drop(reason, u64::from(dropped));
@@ -706,6 +800,7 @@ pub unsafe extern "C" fn milieu_output_wake_at(
     call(|| {
         // SAFETY: as the caller vouches.
         let inside = unsafe { find(output)? };
+        inside.remembers()?;
         inside.due = (at_ns != i64::MAX).then(|| Time::from_nanoseconds(at_ns));
         Ok(())
     })

@@ -21,7 +21,9 @@ use super::{
     Opened, Streams,
     abi::{milieu_delivery, milieu_tally},
     event::{Lender, milieu_event},
-    limit, milieu_streams, within,
+    limit, milieu_streams,
+    operator::reason,
+    within,
 };
 use crate::{
     abi::{
@@ -323,6 +325,32 @@ pub unsafe extern "C" fn milieu_subscription_tally(
             dropped: tally.dropped.total(),
             waiting: tally.waiting,
         };
+        Ok(())
+    })
+}
+
+/// How many events were dropped for a reason.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_subscription_dropped(
+    subscription: *const milieu_subscription,
+    why: milieu_text,
+    count: *mut u64,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (subscription, why, count) = unsafe {
+            (
+                handle::using(subscription)?,
+                why.read("why")?,
+                out(count, "count")?,
+            )
+        };
+        let reason = reason(why)?;
+        *count = subscription.subscriber.tally().dropped.of(reason);
         Ok(())
     })
 }

@@ -37,6 +37,7 @@ mod vote;
 
 pub use filter::{Condition, Filters};
 pub(crate) use quality::carried;
+pub use terms::Computation;
 
 use crate::catalogue::{Catalogue, Definition};
 use crate::operator::Operator;

@@ -11,7 +11,7 @@ use super::key::Key;
 use super::quality::failure;
 use crate::catalogue::Arguments;
 use crate::flow::Parameter;
-use crate::functions::{ConditionFunction, Function, ValueFunction};
+use crate::functions::{ConditionFunction, Failed, Function, ValueFunction};
 use crate::operator::Reason;
 
 /// The terms of one operator. They share one reading of an event.
@@ -129,7 +129,10 @@ impl Terms {
 
     pub fn value(&mut self, id: Id, event: &Event) -> Result<Value, Reason> {
         match &mut self.terms[id.0] {
-            Term::Function(function, _) => function(event),
+            Term::Function(function, _) => {
+                let value = function(event);
+                value.map_err(|failed| self.failed(id, failed))
+            }
             Term::Condition(holds, _) => holds(event).map(Value::Bool),
             Term::Expression(compiled) => {
                 let value = compiled.value(&self.row);
@@ -143,7 +146,8 @@ impl Terms {
         let computed = match &mut self.terms[id.0] {
             Term::Condition(..) => return Err(self.wrong(id, "is no number")),
             Term::Function(function, _) => {
-                let value = function(event)?;
+                let value = function(event);
+                let value = value.map_err(|failed| self.failed(id, failed))?;
                 number(&value).ok_or_else(|| self.wrong(id, &format!("is no number: {value:?}")))?
             }
             Term::Expression(compiled) => match compiled.double(&self.row) {
@@ -161,9 +165,10 @@ impl Terms {
     pub fn bool(&mut self, id: Id, event: &Event) -> Result<bool, Reason> {
         match &mut self.terms[id.0] {
             Term::Condition(holds, _) => holds(event),
-            Term::Function(function, _) => match function(event)? {
-                Value::Bool(value) => Ok(value),
-                value => Err(self.untrue(id, &value)),
+            Term::Function(function, _) => match function(event) {
+                Ok(Value::Bool(value)) => Ok(value),
+                Ok(value) => Err(self.untrue(id, &value)),
+                Err(failed) => Err(self.failed(id, failed)),
             },
             Term::Expression(compiled) => {
                 let value = compiled.bool(&self.row);
@@ -193,7 +198,7 @@ impl Terms {
                     Ok(Value::Bool(true)) => continue,
                     Ok(Value::Bool(false)) => return Err((at, Reason::Filtered)),
                     Ok(value) => return Err((at, self.untrue(Id(at), &value))),
-                    Err(reason) => return Err((at, reason)),
+                    Err(failed) => return Err((at, self.failed(Id(at), failed))),
                 },
             };
             return Err((at, self.faulty(Id(at), &fault)));
@@ -252,6 +257,15 @@ impl Terms {
         self.wrong(id, &format!("cannot be computed: {}", fault.what()))
     }
 
+    /// Why a function makes nothing of an event.
+    #[cold]
+    fn failed(&mut self, id: Id, failed: Failed) -> Reason {
+        match failed.why {
+            Some(why) => self.wrong(id, &format!("has failed: {why}")),
+            None => failed.reason,
+        }
+    }
+
     #[cold]
     fn untrue(&mut self, id: Id, value: &Value) -> Reason {
         self.wrong(id, &format!("is neither true nor false: {value:?}"))
@@ -265,6 +279,45 @@ impl Terms {
         };
         self.fault = Some(format!("`{what}` {why}"));
         Reason::Fault
+    }
+}
+
+/// What an operator is told to compute of events: an expression, or `$name` of a
+/// function. Operators of programs have it by [`Arguments::computation`].
+pub struct Computation {
+    terms: Terms,
+    id: Id,
+}
+
+impl Arguments<'_> {
+    /// What is to be computed by a parameter of the kind
+    /// [`Expression`](crate::Kind::Expression); nothing if it is not given and has no
+    /// default.
+    ///
+    /// # Errors
+    /// If it is no expression, or no function has that name.
+    pub fn computation(&self, name: &str) -> Result<Option<Computation>, Diagnostic> {
+        let mut terms = Terms::new();
+        let id = terms.add(self, name)?;
+        Ok(id.map(|id| Computation { terms, id }))
+    }
+}
+
+impl Computation {
+    /// What it makes of an event.
+    ///
+    /// # Errors
+    /// Why the operator had better drop the event; [`fault`](Computation::fault) says
+    /// more.
+    pub fn value(&mut self, event: &Event) -> Result<Value, Reason> {
+        self.terms.read(event);
+        self.terms.value(self.id, event)
+    }
+
+    /// What could not be computed last, and why.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.terms.fault()
     }
 }
 

@@ -68,7 +68,14 @@ fn make(arguments: &Arguments<'_>) -> Result<Box<dyn Operator>, Diagnostic> {
             Into::Fields(ids)
         }
         Some(Parameter::Function(name)) => match arguments.functions.get(name) {
-            Some(Function::Transform(run)) => return Ok(Box::new(Call(Arc::clone(run)))),
+            Some(Function::Transform(run)) => {
+                let (run, name) = (Arc::clone(run), Arc::clone(name));
+                return Ok(Box::new(Call {
+                    run,
+                    name,
+                    fault: None,
+                }));
+            }
             Some(Function::Value(_) | Function::Condition(_)) => {
                 Into::Whole(terms.add_parameter(arguments, &Parameter::Function(Arc::clone(name)))?)
             }
@@ -152,14 +159,27 @@ impl Operator for Transform {
 }
 
 /// A Rust function that publishes for itself.
-struct Call(TransformFunction);
+struct Call {
+    run: TransformFunction,
+    name: Arc<str>,
+    fault: Option<String>,
+}
 
 impl Operator for Call {
     fn event(&mut self, _: usize, event: &Event, out: &mut Output<'_>) -> Fate {
-        (self.0)(event, out)
+        (self.run)(event, out).unwrap_or_else(|failed| {
+            if let Some(why) = failed.why {
+                self.fault = Some(format!("`${}` has failed: {why}", self.name));
+            }
+            Fate::Dropped(failed.reason)
+        })
     }
 
     fn is_like(&self, _: &dyn Operator, _: Time) -> bool {
         true
+    }
+
+    fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 }

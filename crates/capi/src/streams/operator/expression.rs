@@ -1,0 +1,128 @@
+//! Expressions that flows hand to operators of the program.
+
+use milieu::stream::{Arguments, Kind, operators::Computation};
+
+use super::{
+    super::{
+        abi::milieu_datum,
+        event::{datum_of_value, find as find_event, milieu_event},
+    },
+    ARGUMENTS, milieu_arguments, no_more,
+};
+use crate::{
+    abi::{MILIEU_NO_SUCH, MILIEU_UNFIT, milieu_result, milieu_text},
+    call::{Failure, call, null, out},
+    handle::{self, Slot, handle},
+};
+
+/// What an operator computes of events.
+pub struct Expression {
+    computation: Computation,
+    /// What was computed last, where the other side reads it.
+    value: milieu::transfer::Value,
+    json: String,
+}
+
+handle!(Expression, b"expr", "milieu_expression");
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_expression = Slot<Expression>;
+
+/// An expression that an operator is told, which is the operator's from then on.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_arguments_expression(
+    arguments: *const milieu_arguments,
+    name: milieu_text,
+    expression: *mut *mut milieu_expression,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (found, name, expression) = unsafe {
+            (
+                arguments.as_ref().ok_or_else(|| null("milieu_arguments"))?,
+                name.read("name")?,
+                out(expression, "expression")?,
+            )
+        };
+        if found.tag != ARGUMENTS {
+            return Err(no_more("milieu_arguments"));
+        }
+        // SAFETY: `make` has borrowed them until the callback returns.
+        let arguments: &Arguments<'_> = unsafe { &*found.arguments.cast() };
+        let mut declared = arguments.definition.parameters.iter();
+        let declared = declared.find(|declared| declared.name == name);
+        if declared.is_none_or(|declared| declared.kind != Kind::Expression) {
+            return Err(Failure::new(
+                MILIEU_NO_SUCH,
+                format_args!(
+                    "`{}` has no parameter `{name}` that is a MILIEU_EXPRESSION",
+                    arguments.definition.name
+                ),
+            ));
+        }
+        let made = arguments.computation(name).map_err(|wrong| {
+            Failure::new(MILIEU_UNFIT, format_args!("`{name}`: {}", wrong.message))
+        })?;
+        *expression = made.map_or(std::ptr::null_mut(), |computation| {
+            handle::new(Expression {
+                computation,
+                value: milieu::transfer::Value::Null,
+                json: String::new(),
+            })
+        });
+        Ok(())
+    })
+}
+
+/// What an expression makes of an event.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_expression_value(
+    expression: *mut milieu_expression,
+    event: *const milieu_event,
+    datum: *mut milieu_datum,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut expression, event, datum) = unsafe {
+            (
+                handle::using(expression.cast_const())?,
+                find_event(event)?,
+                out(datum, "datum")?,
+            )
+        };
+        let Expression {
+            computation,
+            value,
+            json,
+        } = &mut *expression;
+        *value = computation.value(event).map_err(|reason| {
+            let why = computation.fault().unwrap_or(reason.as_str());
+            Failure::new(MILIEU_UNFIT, why)
+        })?;
+        *datum = datum_of_value(value, json)?;
+        Ok(())
+    })
+}
+
+/// Gives an expression back.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_expression_free(expression: *mut milieu_expression) {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        drop(unsafe { handle::take(expression)? });
+        Ok(())
+    });
+}
