@@ -5,6 +5,7 @@ mod support;
 
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -173,21 +174,34 @@ fn the_header_declares_what_the_library_has() {
     assert_eq!(ours, declared());
 }
 
-/// Each row of `every.c` is a function of `milieu.h`, and each function a row.
-/// Those of streams are misused by `streams_misuse.c`.
-#[test]
-fn every_function_is_misused_in_every_way() {
-    let folder = scratch("abi-every");
+/// Each row of a program is a function of these headers, and each function a row.
+fn every(source: &str, headers: &[&str], arguments: impl Fn(&Path) -> Vec<OsString>) {
+    let folder = scratch(&format!("abi-{source}"));
     generate_into(&folder, "tests/programs/station.ini", "c");
-    passes(Language::C, "every.c", &folder, Vec::new);
+    passes(Language::C, source, &folder, || arguments(&folder));
     for compiler in compilers(Language::C) {
-        let compiled = program(compiler, "every.c", &folder, &[]).compiled();
+        let compiled = program(compiler, source, &folder, &[]).compiled();
         let listed = run(&compiled, &["list".into()]);
         let listed: Vec<String> = listed.lines().map(str::to_owned).collect();
         let names: BTreeSet<String> = listed.iter().cloned().collect();
         assert_eq!(names.len(), listed.len(), "a function has one row");
-        assert_eq!(names, declared_in(&["milieu.h"]));
+        assert_eq!(names, declared_in(headers));
     }
+}
+
+#[test]
+fn every_function_is_misused_in_every_way() {
+    every("every.c", &["milieu.h"], |_| Vec::new());
+}
+
+#[cfg(feature = "stream")]
+#[test]
+fn every_function_of_streams_is_misused_in_every_way() {
+    every("every_streams.c", &[EVENTS, STREAMS], |folder| {
+        // A run begins without what another has kept.
+        let _ = fs::remove_file(folder.join("every"));
+        vec![folder.into()]
+    });
 }
 
 /// Links the shared library as it is installed.

@@ -438,7 +438,10 @@ pub unsafe extern "C" fn milieu_effect_save(effect: *const milieu_effect) -> mil
         // SAFETY: as the caller vouches.
         let effect = unsafe { handle::using(effect)? };
         match &effect.holds {
-            Holds::Keeping(keeping) => Ok(keeping.save()?),
+            Holds::Keeping(keeping) => {
+                within(&effect.opened)?;
+                Ok(keeping.save()?)
+            }
             _ => Err(Failure::new(
                 MILIEU_INVALID,
                 "this effect keeps no file; milieu_effect_keep makes one that does",

@@ -72,6 +72,7 @@ int main(void) {
     PLACE(milieu_event_field, kind);
     PLACE(milieu_event_field, metadata_count);
     PLACE(milieu_event_field, metadata);
+    PLACE(milieu_event_field, layout);
     SIZE(milieu_event_layout);
     PLACE(milieu_event_layout, abi);
     PLACE(milieu_event_layout, count);
@@ -101,6 +102,24 @@ int main(void) {
     PLACE(milieu_tally, taken);
     PLACE(milieu_tally, dropped);
     PLACE(milieu_tally, waiting);
+    SIZE(milieu_attribute);
+    PLACE(milieu_attribute, name);
+    PLACE(milieu_attribute, value);
+    SIZE(milieu_service);
+    PLACE(milieu_service, abi);
+    PLACE(milieu_service, attribute_count);
+    PLACE(milieu_service, attributes);
+    PLACE(milieu_service, endpoint);
+    PLACE(milieu_service, until_ns);
+    SIZE(milieu_name_change);
+    PLACE(milieu_name_change, name);
+    PLACE(milieu_name_change, change);
+    PLACE(milieu_name_change, kind);
+    PLACE(milieu_name_change, endpoint);
+    PLACE(milieu_name_change, attributes);
+    PLACE(milieu_name_change, attribute_count);
+    PLACE(milieu_name_change, targets);
+    PLACE(milieu_name_change, target_count);
     SIZE(milieu_parameter);
     PLACE(milieu_parameter, name);
     PLACE(milieu_parameter, kind);
@@ -131,6 +150,7 @@ int main(void) {
     printf("streams %d %d %d %lld\n", MILIEU_ENDED, MILIEU_REFUSED, MILIEU_SYSTEM,
         (long long)MILIEU_NOW);
     printf("kinds %d %d %d\n", MILIEU_I8, MILIEU_BYTES, MILIEU_JSON);
+    printf("kinds %d %d %d\n", MILIEU_STRUCT, MILIEU_EXPRESSION, MILIEU_OPTIONAL);
 #endif
     return 0;
 }

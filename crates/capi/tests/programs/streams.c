@@ -30,9 +30,9 @@ struct weather {
 static const milieu_entry sky_entries[] = { { "variant", "clear" }, { "variant", "clouded" } };
 static const milieu_entry temperature_entries[] = { { "id", "7" } };
 static const milieu_event_field weather_fields[] = {
-    { "temperature", offsetof(struct weather, temperature), MILIEU_F64, 1, temperature_entries },
+    MILIEU_EVENT_FIELD_WITH(struct weather, temperature, MILIEU_F64, temperature_entries),
     MILIEU_EVENT_FIELD(struct weather, room),
-    { "sky", offsetof(struct weather, sky), MILIEU_ENUM, 2, sky_entries },
+    MILIEU_EVENT_FIELD_WITH(struct weather, sky, MILIEU_ENUM, sky_entries),
     MILIEU_EVENT_FIELD_OF(struct weather, gusts, MILIEU_I32 | MILIEU_ARRAY),
     MILIEU_EVENT_FIELD_OF(struct weather, since, MILIEU_TIME),
     MILIEU_EVENT_FIELD(struct weather, is_night),
@@ -41,7 +41,7 @@ static const milieu_event_field weather_fields[] = {
 static const milieu_event_layout weather_layout
     = MILIEU_EVENT_LAYOUT(struct weather, weather_fields);
 
-static const milieu_event_field number_fields[] = { { "", 0, MILIEU_F64, 0, NULL } };
+static const milieu_event_field number_fields[] = { { "", 0, MILIEU_F64, 0, NULL, NULL } };
 static const milieu_event_layout number_layout = { MILIEU_ABI, 1, "number", number_fields,
     sizeof(double), MILIEU_ALIGNOF(double) };
 

@@ -18,11 +18,11 @@ static milieu_event_field fields[] = {
     MILIEU_EVENT_FIELD(struct reading, value),
     MILIEU_EVENT_FIELD(struct reading, unit),
     MILIEU_EVENT_FIELD(struct reading, good),
-    { "kind", offsetof(struct reading, kind), MILIEU_ENUM, 2, kinds },
+    MILIEU_EVENT_FIELD_WITH(struct reading, kind, MILIEU_ENUM, kinds),
 };
 static const milieu_event_layout layout = MILIEU_EVENT_LAYOUT(struct reading, fields);
 
-static const milieu_event_field flat_field = { "", 0, MILIEU_F64, 0, NULL };
+static const milieu_event_field flat_field = { "", 0, MILIEU_F64, 0, NULL, NULL };
 static const milieu_event_layout flat = { MILIEU_ABI, 1, "flat", &flat_field, sizeof(double),
     MILIEU_ALIGNOF(double) };
 
