@@ -1,22 +1,21 @@
-//! Functions of the program that flows name: what is computed of an event.
+//! Functions of the program that flows name: what is computed or made of an event.
 
 use std::ffi::c_void;
 
 use milieu::{
     Error,
-    stream::Failed,
+    stream::{Failed, Output},
     transfer::{Event, Span, Time, Value},
 };
 
 use super::{
     abi::{MILIEU_BYTES, MILIEU_SPAN, MILIEU_TIME, milieu_datum},
     event::{Lenders, milieu_event},
+    lent::{Lend, Lent},
+    operator::{milieu_output, with_output},
 };
 use crate::{
-    abi::{
-        MILIEU_INVALID, MILIEU_LATE, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result,
-        milieu_text,
-    },
+    abi::{MILIEU_INVALID, MILIEU_LATE, MILIEU_OK, milieu_destroy, milieu_result, milieu_text},
     call::{Failure, call, null, said},
     coordinator::{Coordinator, milieu_coordinator},
     handle,
@@ -24,14 +23,16 @@ use crate::{
 };
 
 /// What a function has to say.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_answer {
-    tag: u32,
-    value: Option<Value>,
+pub struct Answer(Option<Value>);
+
+impl Lend for Answer {
+    const TAG: [u8; 4] = *b"answ";
+    const NAME: &'static str = "milieu_answer";
 }
 
-const TAG: u32 = u32::from_le_bytes(*b"answ");
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_answer = Lent<Answer>;
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]
@@ -62,19 +63,14 @@ impl Computing {
 
     /// What the function says of an event, or why it has failed.
     pub fn of(&self, event: &Event) -> Result<Option<Value>, String> {
-        let mut answer = milieu_answer {
-            tag: TAG,
-            value: None,
-        };
-        let result = self.lenders.lend(event, |lent| {
-            // SAFETY: the program has handed over both for this; `answer` is there
-            // during the call.
-            unsafe { (self.compute)(self.user.data(), lent, &raw mut answer) }
+        let (result, Answer(value)) = Lent::during(Answer(None), |answer| {
+            self.lenders.lend(event, |lent| {
+                // SAFETY: the program has handed over both for this.
+                unsafe { (self.compute)(self.user.data(), lent, answer) }
+            })
         });
-        // SAFETY: it is a field of `answer`. Whoever has kept the pointer finds no tag.
-        unsafe { (&raw mut answer.tag).write_volatile(0) };
         match result {
-            MILIEU_OK => Ok(answer.value),
+            MILIEU_OK => Ok(value),
             _ => Err(said()),
         }
     }
@@ -135,15 +131,10 @@ pub unsafe extern "C" fn milieu_answer_give(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let answer = unsafe { answer.as_mut() }.ok_or_else(|| null("milieu_answer"))?;
-        if answer.tag != TAG {
-            return Err(Failure::new(
-                MILIEU_WRONG_HANDLE,
-                "this is no `milieu_answer`; it is one during the callback that it was handed to",
-            ));
+        unsafe {
+            let Answer(value) = Lent::find(answer)?;
+            *value = Some(value_of(&datum)?);
         }
-        // SAFETY: as the caller vouches.
-        answer.value = Some(unsafe { value_of(&datum)? });
         Ok(())
     })
 }
@@ -176,6 +167,56 @@ pub unsafe extern "C" fn milieu_function_define(
             match blocks {
                 true => functions.value_of_event_blocking(name, compute),
                 false => functions.value_of_event(name, compute),
+            };
+        });
+        registered.map_err(|error| Failure::new(MILIEU_LATE, error))
+    })
+}
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_transform = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        event: *const milieu_event,
+        output: *mut milieu_output,
+    ) -> milieu_result,
+>;
+
+/// Registers a function that makes events, which `transform` may name.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_transform_define(
+    coordinator: *const milieu_coordinator,
+    name: milieu_text,
+    transform: milieu_transform,
+    blocks: bool,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), name) =
+            unsafe { (handle::shared(coordinator)?, name.read("name")?) };
+        let transform = transform.ok_or_else(|| null("transform"))?;
+        let lenders = Lenders::default();
+        let run = move |event: &Event, out: &mut Output<'_>| {
+            lenders.lend(event, |lent| {
+                let (result, emitting) = with_output(Some(event), out, None, false, |output| {
+                    // SAFETY: the program has handed over both for this.
+                    unsafe { transform(user.data(), lent, output) }
+                });
+                result.map_err(Failed::new).map(|()| emitting.fate)
+            })
+        };
+        let registered = milieu.functions(|functions| {
+            match blocks {
+                true => functions.tries_to_transform_event_blocking(name, run),
+                false => functions.tries_to_transform_event(name, run),
             };
         });
         registered.map_err(|error| Failure::new(MILIEU_LATE, error))

@@ -395,10 +395,7 @@ fn said(cell: &Cell<'_>) -> milieu_datum {
 }
 
 /// What a value says; `text` is where its JSON is kept.
-pub(crate) fn datum_of_value(
-    value: &Value,
-    json_of: &mut String,
-) -> Result<milieu_datum, Failure> {
+pub(crate) fn datum_of_value(value: &Value, json_of: &mut String) -> Result<milieu_datum, Failure> {
     Ok(said(&match value {
         Value::Null => Cell::Null,
         Value::Bool(boolean) => Cell::Bool(*boolean),

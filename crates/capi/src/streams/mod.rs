@@ -4,6 +4,7 @@ mod abi;
 mod compute;
 mod effect;
 mod event;
+mod lent;
 mod look;
 mod names;
 mod operator;
@@ -225,8 +226,7 @@ pub unsafe extern "C" fn milieu_streams_follow(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (Streams(opened), layer) =
-            unsafe { (handle::shared(streams)?, layer.read("layer")?) };
+        let (Streams(opened), layer) = unsafe { (handle::shared(streams)?, layer.read("layer")?) };
         Ok(opened.milieu.follow(layer)?)
     })
 }

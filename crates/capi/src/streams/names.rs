@@ -89,7 +89,9 @@ pub unsafe extern "C" fn milieu_effect_renew(
         let effect = unsafe { handle::using(effect)? };
         match &effect.holds {
             Holds::Named(named) => Ok(named.renew(Time::from_nanoseconds(until_ns))?),
-            _ => Err(no_name("puts no service at a name; milieu_effect_serve makes one that does")),
+            _ => Err(no_name(
+                "puts no service at a name; milieu_effect_serve makes one that does",
+            )),
         }
     })
 }
@@ -110,7 +112,9 @@ pub unsafe extern "C" fn milieu_effect_rebind(
         let (effect, targets) = unsafe { (handle::using(effect)?, texts(targets, count)?) };
         let Effect { holds, opened, .. } = &*effect;
         let Holds::Named(named) = holds else {
-            return Err(no_name("binds no name; milieu_effect_bind makes one that does"));
+            return Err(no_name(
+                "binds no name; milieu_effect_bind makes one that does",
+            ));
         };
         let targets: Result<Vec<Query>, Refusal> = targets.into_iter().map(Query::parse).collect();
         let targets = targets?;
@@ -148,8 +152,11 @@ pub unsafe extern "C" fn milieu_effect_watch(
         let noted = Arc::clone(&troubles);
         let told = move |changes: &[Change]| {
             let lent: Vec<Lent> = changes.iter().map(Lent::new).collect();
-            let changes: Vec<milieu_name_change> =
-                changes.iter().zip(&lent).map(|(it, lent)| lent.change(it)).collect();
+            let changes: Vec<milieu_name_change> = changes
+                .iter()
+                .zip(&lent)
+                .map(|(it, lent)| lent.change(it))
+                .collect();
             // SAFETY: the program has handed over both for this.
             let result = unsafe { watch(user.data(), changes.as_ptr(), changes.len()) };
             if result != MILIEU_OK {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod expression;
+mod output;
 
 use std::{
     collections::HashMap,
@@ -11,23 +12,20 @@ use std::{
 
 use milieu::{
     diagnostics::Diagnostic,
-    stream::{
-        Arguments, Declared, Definition, Failed, Fate, Inputs, Kind, Operator, Output, Reason,
-    },
-    transfer::{Event, Quality, Time, Value},
+    stream::{Arguments, Declared, Definition, Fate, Inputs, Kind, Operator, Output, Reason},
+    transfer::{Event, Time, Value},
 };
 
 use super::{
-    abi::{MILIEU_EXPRESSION, MILIEU_SPAN, milieu_operator, milieu_parameter, milieu_quality},
-    event::{Lender, Lenders, When, find as find_event, milieu_event},
-    types::{Record, Typed, milieu_event_type},
+    abi::{MILIEU_EXPRESSION, MILIEU_SPAN, milieu_operator, milieu_parameter},
+    event::{Lender, milieu_event},
+    lent::{Lend, Lent},
 };
 use crate::{
     abi::{
-        MILIEU_INVALID, MILIEU_LATE, MILIEU_NO_SUCH, MILIEU_OK, MILIEU_WRONG_HANDLE,
-        MILIEU_WRONG_LAYOUT, milieu_destroy, milieu_result, milieu_text,
+        MILIEU_LATE, MILIEU_OK, MILIEU_WRONG_LAYOUT, milieu_destroy, milieu_result, milieu_text,
     },
-    call::{Failure, call, null, out, said},
+    call::{Failure, call, null, said},
     coordinator::{Coordinator, milieu_coordinator},
     handle,
     layout::check_abi,
@@ -37,9 +35,10 @@ use crate::{
 
 pub use arguments::milieu_arguments_get;
 pub use expression::{
-    milieu_arguments_expression, milieu_expression, milieu_expression_free,
-    milieu_expression_value,
+    milieu_arguments_expression, milieu_expression, milieu_expression_free, milieu_expression_value,
 };
+pub use output::*;
+pub(super) use output::{reason, with_output};
 
 /// It may take long over an event.
 const BLOCKS: u32 = 1;
@@ -111,47 +110,36 @@ fn address(definition: &Definition) -> usize {
     std::ptr::from_ref(definition).addr()
 }
 
-/// What an operator is made with.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_arguments {
-    tag: u32,
-    /// Borrowed for the callback.
-    arguments: *const Arguments<'static>,
-}
-
-/// Where an operator puts what it publishes.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_output {
-    tag: u32,
-    inside: Inside,
-}
-
-struct Inside {
-    /// Borrowed for the callback, which may not keep it.
-    output: *mut Output<'static>,
-    /// The event that has come, if one has.
-    event: *const Event,
-    /// Whether it is an operator's, which goes on after the callback.
-    remembers: bool,
-    fate: Fate,
-    due: Option<Time>,
-    /// How many of those that were held are so no more.
-    settled: usize,
-}
+/// What an operator is made with, borrowed for the callback.
+pub struct Made(*const Arguments<'static>);
 
 /// Where an operator puts what it remembers.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_snapshot {
-    tag: u32,
-    bytes: Vec<u8>,
+#[derive(Default)]
+pub struct Bytes(Vec<u8>);
+
+impl Lend for Made {
+    const TAG: [u8; 4] = *b"argu";
+    const NAME: &'static str = "milieu_arguments";
 }
 
-const ARGUMENTS: u32 = u32::from_le_bytes(*b"argu");
-const OUTPUT: u32 = u32::from_le_bytes(*b"outp");
-const SNAPSHOT: u32 = u32::from_le_bytes(*b"snap");
+impl Lend for Bytes {
+    const TAG: [u8; 4] = *b"snap";
+    const NAME: &'static str = "milieu_snapshot";
+}
+
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_arguments = Lent<Made>;
+/// See `streams.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_snapshot = Lent<Bytes>;
+
+impl Made {
+    fn arguments(&self) -> &Arguments<'_> {
+        // SAFETY: `make` has borrowed them until the callback returns.
+        unsafe { &*self.0.cast() }
+    }
+}
 
 /// An operator of the program.
 struct Own {
@@ -175,15 +163,11 @@ impl Own {
         let defined = defined.expect("a coordinator that knows an operator keeps it");
         let mut state = std::ptr::null_mut();
         if let Some(make) = defined.make {
-            let mut seen = milieu_arguments {
-                tag: ARGUMENTS,
-                arguments: std::ptr::from_ref(arguments).cast(),
-            };
-            // SAFETY: the program has handed over both for this; `seen` is there
-            // during the call.
-            let result = unsafe { make(defined.user.data(), &raw const seen, &mut state) };
-            // SAFETY: whoever has kept the pointer finds no tag.
-            unsafe { (&raw mut seen.tag).write_volatile(0) };
+            let made = Made(std::ptr::from_ref(arguments).cast());
+            let (result, _) = Lent::during(made, |seen| {
+                // SAFETY: the program has handed over both for this.
+                unsafe { make(defined.user.data(), seen.cast_const(), &mut state) }
+            });
             if result != MILIEU_OK {
                 let name = arguments.definition.name;
                 let why = said();
@@ -208,47 +192,18 @@ impl Own {
         callback: impl FnOnce(*mut milieu_output) -> milieu_result,
     ) -> Fate {
         let remembers = true;
-        let (result, inside) = with_output(event, out, self.due, remembers, callback);
-        self.due = inside.due;
-        self.held -= inside.settled.min(self.held);
+        let (result, emitting) = with_output(event, out, self.due, remembers, callback);
+        self.due = emitting.due;
+        self.held -= emitting.settled.min(self.held);
         if let Err(why) = result {
             self.fault = Some(why);
             return Fate::Dropped(Reason::Fault);
         }
-        if inside.fate == Fate::Held {
+        if emitting.fate == Fate::Held {
             self.held += 1;
         }
-        inside.fate
+        emitting.fate
     }
-}
-
-/// Runs a callback with an output: why it has failed if it has, and what it has said.
-fn with_output(
-    event: Option<&Event>,
-    out: &mut Output<'_>,
-    due: Option<Time>,
-    remembers: bool,
-    callback: impl FnOnce(*mut milieu_output) -> milieu_result,
-) -> (Result<(), String>, Inside) {
-    let mut seen = milieu_output {
-        tag: OUTPUT,
-        inside: Inside {
-            output: std::ptr::from_mut(out).cast(),
-            event: event.map_or(std::ptr::null(), std::ptr::from_ref),
-            remembers,
-            fate: Fate::Used,
-            due,
-            settled: 0,
-        },
-    };
-    let result = callback(&raw mut seen);
-    // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
-    unsafe { (&raw mut seen.tag).write_volatile(0) };
-    let result = match result {
-        MILIEU_OK => Ok(()),
-        _ => Err(said()),
-    };
-    (result, seen.inside)
 }
 
 impl Operator for Own {
@@ -305,17 +260,12 @@ impl Operator for Own {
         let Some(save) = self.defined.save else {
             return Value::Null;
         };
-        let mut seen = milieu_snapshot {
-            tag: SNAPSHOT,
-            bytes: Vec::new(),
-        };
-        // SAFETY: the program has made the state for this; `seen` is there during
-        // the call.
-        let result = unsafe { save(self.state, &raw mut seen) };
-        // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
-        unsafe { (&raw mut seen.tag).write_volatile(0) };
+        let (result, Bytes(bytes)) = Lent::during(Bytes::default(), |seen| {
+            // SAFETY: the program has made the state for this.
+            unsafe { save(self.state, seen) }
+        });
         match result {
-            MILIEU_OK => Value::Bytes(seen.bytes.into()),
+            MILIEU_OK => Value::Bytes(bytes.into()),
             _ => Value::Null,
         }
     }
@@ -345,61 +295,6 @@ impl Drop for Own {
             // SAFETY: the program has made the state, and this is the last use of it.
             unsafe { free(self.state) };
         }
-    }
-}
-
-/// # Safety
-///
-/// `output` is null, or was handed to a callback that runs.
-unsafe fn find<'a>(output: *mut milieu_output) -> Result<&'a mut Inside, Failure> {
-    // SAFETY: as the caller vouches.
-    let found = unsafe { output.as_mut() }.ok_or_else(|| null("milieu_output"))?;
-    match found.tag == OUTPUT {
-        true => Ok(&mut found.inside),
-        false => Err(no_more("milieu_output")),
-    }
-}
-
-fn no_more(name: &str) -> Failure {
-    Failure::new(
-        MILIEU_WRONG_HANDLE,
-        format_args!("this is no `{name}`; it is one during the callback that it was handed to"),
-    )
-}
-
-impl Inside {
-    fn output(&mut self) -> &mut Output<'static> {
-        // SAFETY: `run` has it until the callback returns, and does not touch it
-        // meanwhile.
-        unsafe { &mut *self.output }
-    }
-
-    fn event(&self) -> Option<&Event> {
-        // SAFETY: as above.
-        unsafe { self.event.as_ref() }
-    }
-
-    /// Refuses what only operators can do.
-    fn remembers(&self) -> Result<(), Failure> {
-        match self.remembers {
-            true => Ok(()),
-            false => Err(Failure::new(
-                MILIEU_INVALID,
-                "a function remembers nothing from event to event; define an operator by \
-                 milieu_operator_define",
-            )),
-        }
-    }
-
-    fn decide(&mut self, fate: Fate) -> Result<(), Failure> {
-        if self.event.is_null() {
-            return Err(Failure::new(
-                MILIEU_NO_SUCH,
-                "no event has come whose fate could be said: the operator was woken",
-            ));
-        }
-        self.fate = fate;
-        Ok(())
     }
 }
 
@@ -571,241 +466,6 @@ pub unsafe extern "C" fn milieu_operator_define(
     })
 }
 
-/// See `streams.h`.
-#[allow(non_camel_case_types)]
-pub type milieu_transform = Option<
-    unsafe extern "C" fn(
-        user: *mut c_void,
-        event: *const milieu_event,
-        output: *mut milieu_output,
-    ) -> milieu_result,
->;
-
-/// Registers a function that makes events, which `transform` may name.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_transform_define(
-    coordinator: *const milieu_coordinator,
-    name: milieu_text,
-    transform: milieu_transform,
-    blocks: bool,
-    user: *mut c_void,
-    destroy: milieu_destroy,
-) -> milieu_result {
-    let user = User::new(user, destroy);
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (Coordinator(milieu), name) =
-            unsafe { (handle::shared(coordinator)?, name.read("name")?) };
-        let transform = transform.ok_or_else(|| null("transform"))?;
-        let lenders = Lenders::default();
-        let run = move |event: &Event, out: &mut Output<'_>| {
-            lenders.lend(event, |lent| {
-                let (result, inside) = with_output(Some(event), out, None, false, |output| {
-                    // SAFETY: the program has handed over both for this.
-                    unsafe { transform(user.data(), lent, output) }
-                });
-                result.map_err(Failed::new).map(|()| inside.fate)
-            })
-        };
-        let registered = milieu.functions(|functions| {
-            match blocks {
-                true => functions.tries_to_transform_event_blocking(name, run),
-                false => functions.tries_to_transform_event(name, run),
-            };
-        });
-        registered.map_err(|error| Failure::new(MILIEU_LATE, error))
-    })
-}
-
-/// What time it is.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_now(
-    output: *const milieu_output,
-    now_ns: *mut i64,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (inside, now_ns) = unsafe { (find(output.cast_mut())?, out(now_ns, "now_ns")?) };
-        *now_ns = inside.output().now().nanoseconds();
-        Ok(())
-    })
-}
-
-/// Publishes an event of the operator's own.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_publish(
-    output: *mut milieu_output,
-    of: *const milieu_event_type,
-    body: *const c_void,
-    quality: *const milieu_quality,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (inside, Typed(of), known) =
-            unsafe { (find(output)?, handle::shared(of)?, When::read(quality)?) };
-        if body.is_null() {
-            return Err(null("body"));
-        }
-        // SAFETY: as the caller vouches.
-        let record = unsafe { Record::copy(of, body.cast())? };
-        let come = inside.event().map(Event::time);
-        let carried = match quality.is_null() {
-            true => inside.event().and_then(carried),
-            false => known.quality.map(Box::new),
-        };
-        let output = inside.output();
-        let time = known.time.or(come).unwrap_or_else(|| output.now());
-        output.emit_kind(of.kind(), time, carried, record);
-        Ok(())
-    })
-}
-
-/// What stays true of something else that is made of an event.
-fn carried(event: &Event) -> Option<Box<Quality>> {
-    let quality = event.header().quality.as_deref()?;
-    let kept = Quality {
-        accuracy: None,
-        ..quality.clone()
-    };
-    (kept != Quality::default()).then(|| Box::new(kept))
-}
-
-/// The event goes on as it is.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_pass(output: *mut milieu_output) -> milieu_result {
-    // SAFETY: as the caller vouches.
-    call(|| unsafe { find(output)? }.decide(Fate::Passed))
-}
-
-/// The event goes no further.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_drop(
-    output: *mut milieu_output,
-    why: milieu_text,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (inside, why) = unsafe { (find(output)?, why.read("why")?) };
-        inside.decide(Fate::Dropped(reason(why)?))
-    })
-}
-
-/// A reason by its word; none is that an event was not asked for.
-pub(super) fn reason(why: &str) -> Result<Reason, Failure> {
-    if why.is_empty() {
-        return Ok(Reason::Filtered);
-    }
-    let mut all = Reason::ALL.into_iter();
-    all.find(|reason| reason.as_str() == why).ok_or_else(|| {
-        let all: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
-        Failure::new(
-            MILIEU_INVALID,
-            format_args!("`{why}` is none of the reasons {}", all.join(", ")),
-        )
-    })
-}
-
-/// The operator keeps the event.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_hold(output: *mut milieu_output) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let inside = unsafe { find(output)? };
-        inside.remembers()?;
-        inside.decide(Fate::Held)
-    })
-}
-
-/// Sends an event on that was held.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_pass_held(
-    output: *mut milieu_output,
-    kept: *const milieu_event,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (inside, event) = unsafe { (find(output)?, find_event(kept)?) };
-        inside.remembers()?;
-        let event = event.clone();
-        inside.output().pass(event);
-        inside.settled += 1;
-        Ok(())
-    })
-}
-
-/// Held events have gone into what was published, or go no further.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_settle_held(
-    output: *mut milieu_output,
-    used: u32,
-    dropped: u32,
-    why: milieu_text,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (inside, why) = unsafe { (find(output)?, why.read("why")?) };
-        let reason = reason(why)?;
-        inside.remembers()?;
-        inside.output().used(u64::from(used));
-        if dropped > 0 {
-            inside.output().drop(reason, u64::from(dropped));
-        }
-        inside.settled += used as usize + dropped as usize;
-        Ok(())
-    })
-}
-
-/// When the operator wants to be woken.
-///
-/// # Safety
-///
-/// As `streams.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_output_wake_at(
-    output: *mut milieu_output,
-    at_ns: i64,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let inside = unsafe { find(output)? };
-        inside.remembers()?;
-        inside.due = (at_ns != i64::MAX).then(|| Time::from_nanoseconds(at_ns));
-        Ok(())
-    })
-}
-
 /// Adds to what the operator remembers.
 ///
 /// # Safety
@@ -819,18 +479,13 @@ pub unsafe extern "C" fn milieu_snapshot_put(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let found = unsafe { snapshot.as_mut() }.ok_or_else(|| null("milieu_snapshot"))?;
-        if found.tag != SNAPSHOT {
-            return Err(no_more("milieu_snapshot"));
-        }
+        let Bytes(kept) = unsafe { Lent::find(snapshot)? };
         let bytes = milieu_text {
             bytes: bytes.cast::<c_char>(),
             length,
         };
         // SAFETY: as the caller vouches.
-        found
-            .bytes
-            .extend_from_slice(unsafe { bytes.bytes("bytes")? });
+        kept.extend_from_slice(unsafe { bytes.bytes("bytes")? });
         Ok(())
     })
 }

@@ -16,14 +16,12 @@ use super::{
     Opened, Streams,
     abi::milieu_quality,
     event::When,
+    lent::{Lend, Lent},
     milieu_streams,
     types::{Record, Typed, milieu_event_type},
 };
 use crate::{
-    abi::{
-        MILIEU_BUSY, MILIEU_INVALID, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result,
-        milieu_text,
-    },
+    abi::{MILIEU_BUSY, MILIEU_INVALID, MILIEU_OK, milieu_destroy, milieu_result, milieu_text},
     call::{Failure, call, null, out, said},
     handle::{self, Slot, handle},
     scope::User,
@@ -55,15 +53,12 @@ pub type milieu_source = Slot<Source>;
 pub type milieu_poll =
     Option<unsafe extern "C" fn(user: *mut c_void, feed: *mut milieu_feed) -> milieu_result>;
 
-/// Where a source puts what it has seen.
+/// See `streams.h`.
 #[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_feed {
-    tag: u32,
-    inside: Inside,
-}
+pub type milieu_feed = Lent<Fed>;
 
-struct Inside {
+/// Where a source puts what it has seen.
+pub struct Fed {
     /// Borrowed for the callback, which may not keep it.
     feed: *mut Feed<'static>,
     wait: Option<Wait>,
@@ -71,7 +66,10 @@ struct Inside {
     has_status: bool,
 }
 
-const TAG: u32 = u32::from_le_bytes(*b"feed");
+impl Lend for Fed {
+    const TAG: [u8; 4] = *b"feed";
+    const NAME: &'static str = "milieu_feed";
+}
 
 /// A source of the program.
 struct Looking {
@@ -101,25 +99,21 @@ pub(crate) fn within(opened: &Opened) -> Result<(), Failure> {
 
 impl Polling for Looking {
     fn poll(&mut self, feed: &mut Feed<'_>) -> Wait {
-        let mut seen = milieu_feed {
-            tag: TAG,
-            inside: Inside {
-                feed: std::ptr::from_mut(feed).cast(),
-                wait: None,
-                descriptor: &raw mut self.descriptor,
-                has_status: false,
-            },
+        let inside = Fed {
+            feed: std::ptr::from_mut(feed).cast(),
+            wait: None,
+            descriptor: &raw mut self.descriptor,
+            has_status: false,
         };
         POLLING.set(POLLING.get() + 1);
-        // SAFETY: the program has handed over both for this; `seen` is there
-        // during the call.
-        let result = unsafe { (self.poll)(self.user.data(), &raw mut seen) };
+        let (result, inside) = Lent::during(inside, |seen| {
+            // SAFETY: the program has handed over both for this.
+            unsafe { (self.poll)(self.user.data(), seen) }
+        });
         POLLING.set(POLLING.get() - 1);
-        // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
-        unsafe { (&raw mut seen.tag).write_volatile(0) };
-        let Inside {
+        let Fed {
             wait, has_status, ..
-        } = seen.inside;
+        } = inside;
         if result != MILIEU_OK {
             if !has_status {
                 feed.failing(format_args!(
@@ -143,22 +137,7 @@ impl Polling for Looking {
     }
 }
 
-/// # Safety
-///
-/// `feed` is null, or was handed to a callback that runs.
-unsafe fn find<'a>(feed: *mut milieu_feed) -> Result<&'a mut Inside, Failure> {
-    // SAFETY: as the caller vouches.
-    let found = unsafe { feed.as_mut() }.ok_or_else(|| null("milieu_feed"))?;
-    match found.tag == TAG {
-        true => Ok(&mut found.inside),
-        false => Err(Failure::new(
-            MILIEU_WRONG_HANDLE,
-            "this is no `milieu_feed`; it is one during the callback that it was handed to",
-        )),
-    }
-}
-
-impl Inside {
+impl Fed {
     fn feed(&mut self) -> &mut Feed<'static> {
         // SAFETY: `poll` has it until the callback returns, and does not touch it
         // meanwhile.
@@ -290,7 +269,7 @@ pub unsafe extern "C" fn milieu_feed_now(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (inside, now_ns) = unsafe { (find(feed.cast_mut())?, out(now_ns, "now_ns")?) };
+        let (inside, now_ns) = unsafe { (Lent::find(feed.cast_mut())?, out(now_ns, "now_ns")?) };
         *now_ns = inside.feed().now().nanoseconds();
         Ok(())
     })
@@ -311,7 +290,7 @@ pub unsafe extern "C" fn milieu_feed_publish(
     call(|| {
         // SAFETY: as the caller vouches.
         let (inside, Typed(of), When { time, quality }) =
-            unsafe { (find(feed)?, handle::shared(of)?, When::read(quality)?) };
+            unsafe { (Lent::find(feed)?, handle::shared(of)?, When::read(quality)?) };
         if body.is_null() {
             return Err(null("body"));
         }
@@ -333,7 +312,7 @@ pub unsafe extern "C" fn milieu_feed_publish(
 pub unsafe extern "C" fn milieu_feed_working(feed: *mut milieu_feed) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        unsafe { find(feed)? }.feed().working();
+        unsafe { Lent::find(feed)? }.feed().working();
         Ok(())
     })
 }
@@ -350,7 +329,7 @@ pub unsafe extern "C" fn milieu_feed_failing(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (inside, why) = unsafe { (find(feed)?, why.read("why")?) };
+        let (inside, why) = unsafe { (Lent::find(feed)?, why.read("why")?) };
         inside.has_status = true;
         inside.feed().failing(why);
         Ok(())
@@ -366,7 +345,7 @@ pub unsafe extern "C" fn milieu_feed_failing(
 pub unsafe extern "C" fn milieu_feed_wait(feed: *mut milieu_feed, until_ns: i64) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let inside = unsafe { find(feed)? };
+        let inside = unsafe { Lent::find(feed)? };
         inside.wait = Some(Wait::Until(Time::from_nanoseconds(until_ns)));
         Ok(())
     })
@@ -381,7 +360,7 @@ pub unsafe extern "C" fn milieu_feed_wait(feed: *mut milieu_feed, until_ns: i64)
 pub unsafe extern "C" fn milieu_feed_wait_readable(feed: *mut milieu_feed) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let inside = unsafe { find(feed)? };
+        let inside = unsafe { Lent::find(feed)? };
         // SAFETY: the source has it until the callback returns.
         if unsafe { (*inside.descriptor).is_none() } {
             return Err(Failure::new(
@@ -406,7 +385,7 @@ pub unsafe extern "C" fn milieu_feed_descriptor(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let inside = unsafe { find(feed)? };
+        let inside = unsafe { Lent::find(feed)? };
         let own = match descriptor < 0 {
             true => None,
             false => {
@@ -437,7 +416,7 @@ pub unsafe extern "C" fn milieu_feed_descriptor(
 pub unsafe extern "C" fn milieu_feed_end(feed: *mut milieu_feed) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        unsafe { find(feed)? }.wait = Some(Wait::Ended);
+        unsafe { Lent::find(feed)? }.wait = Some(Wait::Ended);
         Ok(())
     })
 }

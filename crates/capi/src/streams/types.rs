@@ -215,9 +215,9 @@ fn wrong(message: impl fmt::Display) -> Failure {
 impl EventType {
     /// What makes events of it quickly.
     pub(crate) fn kind(&'static self) -> Kind<Record> {
-        *self.kind.get_or_init(|| {
-            Kind::defined(self.name, &self.part(), |value| self.record_of(value))
-        })
+        *self
+            .kind
+            .get_or_init(|| Kind::defined(self.name, &self.part(), |value| self.record_of(value)))
     }
 
     fn part(&self) -> Part {

@@ -1,14 +1,17 @@
 //! What an operator is told when it is made.
 
-use milieu::stream::{Arguments, Declared, Kind, Parameter};
+use milieu::stream::{Declared, Kind, Parameter};
 
 use super::{
-    super::abi::{MILIEU_SPAN, milieu_content, milieu_datum},
-    ARGUMENTS, milieu_arguments, no_more,
+    super::{
+        abi::{MILIEU_SPAN, milieu_content, milieu_datum},
+        lent::Lent,
+    },
+    milieu_arguments,
 };
 use crate::{
     abi::{MILIEU_NO_SUCH, milieu_result, milieu_text},
-    call::{Failure, call, null, out},
+    call::{Failure, call, out},
 };
 
 /// A parameter of an operator that is being made.
@@ -26,16 +29,12 @@ pub unsafe extern "C" fn milieu_arguments_get(
         // SAFETY: as the caller vouches.
         let (found, name, datum) = unsafe {
             (
-                arguments.as_ref().ok_or_else(|| null("milieu_arguments"))?,
+                Lent::find(arguments.cast_mut())?,
                 name.read("name")?,
                 out(datum, "datum")?,
             )
         };
-        if found.tag != ARGUMENTS {
-            return Err(no_more("milieu_arguments"));
-        }
-        // SAFETY: `make` has borrowed them until the callback returns.
-        let arguments: &Arguments<'_> = unsafe { &*found.arguments.cast() };
+        let arguments = found.arguments();
         let mut declared = arguments.definition.parameters.iter();
         let Some(declared) = declared.find(|declared| declared.name == name) else {
             let of = arguments.definition.name;

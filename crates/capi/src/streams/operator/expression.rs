@@ -1,17 +1,18 @@
 //! Expressions that flows hand to operators of the program.
 
-use milieu::stream::{Arguments, Kind, operators::Computation};
+use milieu::stream::{Kind, operators::Computation};
 
 use super::{
     super::{
         abi::milieu_datum,
         event::{datum_of_value, find as find_event, milieu_event},
+        lent::Lent,
     },
-    ARGUMENTS, milieu_arguments, no_more,
+    milieu_arguments,
 };
 use crate::{
     abi::{MILIEU_NO_SUCH, MILIEU_UNFIT, milieu_result, milieu_text},
-    call::{Failure, call, null, out},
+    call::{Failure, call, out},
     handle::{self, Slot, handle},
 };
 
@@ -44,16 +45,12 @@ pub unsafe extern "C" fn milieu_arguments_expression(
         // SAFETY: as the caller vouches.
         let (found, name, expression) = unsafe {
             (
-                arguments.as_ref().ok_or_else(|| null("milieu_arguments"))?,
+                Lent::find(arguments.cast_mut())?,
                 name.read("name")?,
                 out(expression, "expression")?,
             )
         };
-        if found.tag != ARGUMENTS {
-            return Err(no_more("milieu_arguments"));
-        }
-        // SAFETY: `make` has borrowed them until the callback returns.
-        let arguments: &Arguments<'_> = unsafe { &*found.arguments.cast() };
+        let arguments = found.arguments();
         let mut declared = arguments.definition.parameters.iter();
         let declared = declared.find(|declared| declared.name == name);
         if declared.is_none_or(|declared| declared.kind != Kind::Expression) {
