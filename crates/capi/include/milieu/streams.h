@@ -688,6 +688,12 @@ MILIEU_CHECKED milieu_result milieu_effect_control(const milieu_streams *streams
     milieu_effect **effect);
 
 /**
+ * Where the socket is that milieu_effect_control has made, as the system has the path; valid until
+ * it is freed.
+ */
+MILIEU_CHECKED milieu_result milieu_effect_path(const milieu_effect *effect, milieu_text *path);
+
+/**
  * How many events could not act, and why the last of them could not: a callback failed, an action
  * refused a switch, a value breaks a rule. `last` may be null, and is valid until the next call with
  * this effect.

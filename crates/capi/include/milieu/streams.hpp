@@ -272,6 +272,12 @@ public:
     void renew(Time until) const {
         detail::check(milieu_effect_renew(effect_.get(), detail::nanoseconds(until)));
     }
+    /** Where the socket is that control() has made. */
+    std::string path() const {
+        milieu_text path;
+        detail::check(milieu_effect_path(effect_.get(), &path));
+        return std::string(detail::view(path));
+    }
     /** Writes the file now in which streams are kept. */
     void save() const { detail::check(milieu_effect_save(effect_.get())); }
 

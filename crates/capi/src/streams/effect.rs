@@ -38,7 +38,7 @@ pub(super) enum Holds {
     Bound(Bound),
     Acting(Acting),
     Keeping(Keeping),
-    Control(#[allow(dead_code)] Control),
+    Control(Control),
     Watching(#[allow(dead_code)] Watching, Arc<Troubles>),
 }
 
@@ -304,6 +304,34 @@ pub unsafe extern "C" fn milieu_effect_control(
                 Ok(Holds::Control(opened.milieu.control()?))
             })
         }
+    })
+}
+
+/// Where the socket is by which other tools look.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_effect_path(
+    effect: *const milieu_effect,
+    path: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (effect, path) = unsafe { (handle::using(effect)?, out(path, "path")?) };
+        let Holds::Control(control) = &effect.holds else {
+            return Err(Failure::new(
+                MILIEU_INVALID,
+                "this effect has no socket; milieu_effect_control makes one that has",
+            ));
+        };
+        let bytes = control.path().as_os_str().as_encoded_bytes();
+        *path = milieu_text {
+            bytes: bytes.as_ptr().cast(),
+            length: bytes.len(),
+        };
+        Ok(())
     })
 }
 

@@ -177,6 +177,7 @@ static milieu_operator operator_of(struct arguments *a) {
     R(milieu_effect_keep, OF(streams), TEXT | OUT | WAITS, a->streams, a->text, -1, a->out)   \
     R(milieu_effect_save, OF(effect), WAITS, a->effect)                                       \
     R(milieu_effect_control, OF(streams), OUT, a->streams, a->out)                            \
+    R(milieu_effect_path, OF(effect), OUT, a->effect, a->out)                                 \
     R(milieu_effect_failures, OF(effect), OUT, a->effect, a->out, NULL)                       \
     S(milieu_effect_free, OF(effect), GIVEN, a->effect)                                       \
     R(milieu_reader_new, OF(streams), OUT, a->streams, a->cx, a->out)                         \
