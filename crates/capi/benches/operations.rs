@@ -1,16 +1,16 @@
 //! The operations of a context from C++, each beside its limit or what it is in Rust.
 //!
-//! It answers as `xtask/measure` says. The part in C++, `operations.cpp`, is compiled
-//! by `c++` when it is first needed, loaded into this program, and calls the library
-//! that is part of it: one run measures both languages.
+//! It answers as `xtask/measure` says. The part in C++ is `operations.cpp`.
+
+mod native;
 
 use std::{
     env,
-    ffi::{CStr, CString, OsStr, c_char, c_int, c_void},
+    ffi::CStr,
     fs,
     hint::black_box,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode, id},
+    path::PathBuf,
+    process::{Command, ExitCode},
     sync::OnceLock,
 };
 
@@ -18,6 +18,7 @@ use measure::{Loop, Operation, alone, answer_fixed, paired};
 use milieu::Milieu;
 use milieu_diagnostics::Source;
 use milieu_spec::{Settings, backend, generate};
+use native::{Native, compiled, file};
 
 mod operations {
     milieu::environment!("benches/operations.ini");
@@ -28,65 +29,31 @@ milieu::layer! {
     struct Untouched = "untouched";
 }
 
-unsafe extern "C" {
-    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, symbol: *const c_char) -> *mut c_void;
-    fn dlerror() -> *const c_char;
-}
-
-/// Bind everything at once, so that nothing is bound while it is measured.
-const RTLD_NOW: c_int = 2;
-
-type Prepare = unsafe extern "C" fn(*const c_char) -> *mut c_void;
-type Execute = unsafe extern "C" fn(*mut c_void, u64);
-
-/// The part in C++, compiled beside this program unless it is newer.
-fn compiled() -> PathBuf {
-    let program = env::current_exe().expect("a program knows where it is");
-    let library = program.with_extension("so");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+/// The part in C++.
+fn library() -> PathBuf {
     let sources = [
-        folder.join("benches/operations.cpp"),
-        folder.join("benches/operations.ini"),
-        folder.join("include/milieu.h"),
-        folder.join("include/milieu.hpp"),
-        folder.join("include/milieu/layers.hpp"),
-        folder.join("include/milieu/values.hpp"),
-        program.clone(),
-    ];
-    let changed = |file: &Path| fs::metadata(file).and_then(|it| it.modified()).ok();
-    let newest = sources.iter().map(|file| changed(file)).max().flatten();
-    if changed(&library) >= newest {
-        return library;
-    }
-    // Several may do this at once.
-    let scratch = program.with_extension(format!("{}", id()));
-    fs::create_dir_all(&scratch).expect("a folder beside the program");
-    let specification = fs::read_to_string(&sources[1]).expect("the specification can be read");
-    let source = Source {
-        name: "operations.ini".into(),
-        text: specification,
-    };
-    let backend = backend::by_name("cpp").expect("the back end is there");
-    for file in generate(&source, backend, &Settings::new("operations")).files {
-        fs::write(scratch.join(&file.name), &file.text).expect("the header can be written");
-    }
-    let made = scratch.join("operations.so");
-    let output = Command::new("c++")
-        .args(["-std=c++17", "-O2", "-shared", "-fPIC", "-fno-plt", "-o"])
-        .arg(&made)
-        .arg("-I")
-        .arg(folder.join("include"))
-        .arg("-I")
-        .arg(&scratch)
-        .arg(&sources[0])
-        .output()
-        .expect("the part in C++ is compiled by `c++`: apt-get install g++");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    fs::rename(&made, &library).expect("the library can be moved");
-    let _ = fs::remove_dir_all(&scratch);
-    library
+        "benches/operations.cpp",
+        "benches/operations.ini",
+        "include/milieu.h",
+        "include/milieu.hpp",
+        "include/milieu/layers.hpp",
+        "include/milieu/values.hpp",
+    ]
+    .map(file);
+    compiled(&sources, |scratch| {
+        let specification = fs::read_to_string(&sources[1]).expect("the specification can be read");
+        let source = Source {
+            name: "operations.ini".into(),
+            text: specification,
+        };
+        let backend = backend::by_name("cpp").expect("the back end is there");
+        for file in generate(&source, backend, &Settings::new("operations")).files {
+            fs::write(scratch.join(&file.name), &file.text).expect("the header can be written");
+        }
+        let mut compiler = Command::new("c++");
+        compiler.arg("-std=c++17").arg(&sources[0]);
+        compiler
+    })
 }
 
 macro_rules! called {
@@ -102,41 +69,15 @@ called! {
     milieu_coordinator_new milieu_message
 }
 
-fn functions() -> (Prepare, Execute) {
-    static LOADED: OnceLock<(Prepare, Execute)> = OnceLock::new();
-    *LOADED.get_or_init(|| {
-        // The linker leaves out what nobody seems to call.
-        black_box(CALLED);
-        let path = c_string(compiled().as_os_str());
-        // SAFETY: the library was just compiled, and has these functions.
-        unsafe {
-            let library = dlopen(path.as_ptr(), RTLD_NOW);
-            assert!(!library.is_null(), "{:?}", CStr::from_ptr(dlerror()));
-            let symbol = |name: &CStr| {
-                let found = dlsym(library, name.as_ptr());
-                assert!(!found.is_null(), "{name:?} is not there");
-                found
-            };
-            (
-                std::mem::transmute::<*mut c_void, Prepare>(symbol(c"operation_prepare")),
-                std::mem::transmute::<*mut c_void, Execute>(symbol(c"operation_execute")),
-            )
-        }
-    })
-}
-
-fn c_string(text: &OsStr) -> CString {
-    CString::new(text.as_encoded_bytes()).expect("no zero byte is in it")
-}
-
 /// An operation in C++.
 fn cpp(name: &CStr) -> Loop {
-    let (prepare, execute) = functions();
-    // SAFETY: the name is a string, and what is prepared is kept.
-    let operation = unsafe { prepare(name.as_ptr()) };
-    assert!(!operation.is_null(), "{name:?} is no operation");
-    // SAFETY: it was prepared for this.
-    Box::new(move |times| unsafe { execute(operation, times) })
+    static LOADED: OnceLock<Native> = OnceLock::new();
+    let native = LOADED.get_or_init(|| {
+        // The linker leaves out what nobody seems to call.
+        black_box(CALLED);
+        Native::load(&library())
+    });
+    native.operation(name)
 }
 
 type Context = milieu::Context<Environment>;
@@ -205,7 +146,7 @@ fn operations() -> Vec<Operation> {
 fn main() -> ExitCode {
     if env::args().any(|argument| argument == "list") {
         // Those that count run side by side, and find it compiled.
-        compiled();
+        library();
     }
     answer_fixed(&operations(), milieu::context::fix_keys)
 }

@@ -29,6 +29,24 @@ fn what_c_gets_wrong_with_streams_is_told() {
     passes(Language::C, "streams_misuse.c", &folder, Vec::new);
 }
 
+#[test]
+fn fields_of_all_kinds_work_from_c() {
+    let folder = scratch("c-streams-fields");
+    passes(Language::C, "streams_fields.c", &folder, Vec::new);
+}
+
+#[test]
+fn names_threads_and_expressions_work_from_c() {
+    let folder = scratch("c-streams-more");
+    passes(Language::C, "streams_more.c", &folder, Vec::new);
+}
+
+#[test]
+fn all_of_it_works_from_cpp() {
+    let folder = scratch("cpp-streams-more");
+    passes(Language::Cpp, "streams_more.cpp", &folder, Vec::new);
+}
+
 /// From a source in C through an operator in C++ to a layer and a contextual value.
 #[test]
 fn a_source_in_c_reaches_contexts_by_an_operator_in_cpp() {
