@@ -1,6 +1,10 @@
 //! The functions as Rust calls them, for Miri and the sanitizer, which both look
 //! into Rust alone: what C programs do with them stands in `c.rs`.
 
+#[cfg(feature = "stream")]
+#[path = "boundary/streams.rs"]
+mod streams;
+
 use std::{
     ffi::{CStr, c_void},
     ptr,
