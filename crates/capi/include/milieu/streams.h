@@ -744,6 +744,14 @@ MILIEU_CHECKED milieu_result milieu_picture_of_graph(const milieu_streams *strea
 MILIEU_CHECKED milieu_result milieu_picture_of_names(const milieu_streams *streams,
     milieu_text query, milieu_picture **picture);
 
+/**
+ * What a file of milieu_effect_keep had and no operator has got, a list of objects: the `flow`,
+ * `why` (it waits for its flow, runs already, is unknown, was refused, or was not kept), and a
+ * `text` that says more. MILIEU_INVALID: this effect keeps no file.
+ */
+MILIEU_CHECKED milieu_result milieu_picture_of_losses(const milieu_effect *effect,
+    milieu_picture **picture);
+
 /** What was seen; valid until the picture is freed. */
 MILIEU_CHECKED milieu_result milieu_picture_json(const milieu_picture *picture,
     milieu_text *text);

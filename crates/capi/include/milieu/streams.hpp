@@ -179,6 +179,19 @@ inline std::vector<milieu_text> texts(const std::vector<std::string_view> &all) 
 
 } // namespace detail
 
+namespace detail {
+
+/** What a picture shows, which is given back. */
+inline std::string json(milieu_picture *picture) {
+    std::unique_ptr<milieu_picture, Freeing<milieu_picture, milieu_picture_free>> owned(
+        picture);
+    milieu_text text;
+    check(milieu_picture_json(picture, &text));
+    return std::string(view(text));
+}
+
+} // namespace detail
+
 /** Something that is reached by other means than events: a printer, a display. */
 struct Service {
     /** Where: `ipp://printer-23/`. */
@@ -277,6 +290,12 @@ public:
         milieu_text path;
         detail::check(milieu_effect_path(effect_.get(), &path));
         return std::string(detail::view(path));
+    }
+    /** What a file had in which streams are kept, and no operator has got, as JSON. */
+    std::string losses() const {
+        milieu_picture *picture;
+        detail::check(milieu_picture_of_losses(effect_.get(), &picture));
+        return detail::json(picture);
     }
     /** Writes the file now in which streams are kept. */
     void save() const { detail::check(milieu_effect_save(effect_.get())); }
@@ -565,13 +584,13 @@ public:
     std::string graph() const {
         milieu_picture *picture;
         detail::check(milieu_picture_of_graph(streams_.get(), &picture));
-        return json(picture);
+        return detail::json(picture);
     }
     /** What stands at the names of a query, as JSON. */
     std::string names(std::string_view query) const {
         milieu_picture *picture;
         detail::check(milieu_picture_of_names(streams_.get(), detail::text(query), &picture));
-        return json(picture);
+        return detail::json(picture);
     }
     /** The streams of the C interface. */
     milieu_streams *c() const noexcept { return streams_.get(); }
@@ -589,13 +608,6 @@ private:
         milieu_effect *made;
         detail::check(make(&made));
         return Effect(made);
-    }
-    static std::string json(milieu_picture *picture) {
-        std::unique_ptr<milieu_picture, detail::Freeing<milieu_picture, milieu_picture_free>> owned(
-            picture);
-        milieu_text text;
-        detail::check(milieu_picture_json(picture, &text));
-        return std::string(detail::view(text));
     }
     static milieu_streams_options virtual_time(Time now) noexcept {
         return {MILIEU_ABI, true, detail::nanoseconds(now)};

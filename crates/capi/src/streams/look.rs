@@ -1,8 +1,15 @@
 //! Looks at what runs, and at names.
 
-use super::{Streams, milieu_streams, source::within};
+use milieu::stream::{NotRestored, WhyNot};
+
+use super::{
+    Streams,
+    effect::{Holds, milieu_effect},
+    milieu_streams,
+    source::within,
+};
 use crate::{
-    abi::{milieu_result, milieu_text},
+    abi::{MILIEU_INVALID, milieu_result, milieu_text},
     call::{Failure, call, out},
     handle::{self, Slot, handle},
 };
@@ -63,6 +70,42 @@ pub unsafe extern "C" fn milieu_picture_of_names(
         let query = unsafe { query.read("query")? };
         // SAFETY: as the caller vouches.
         unsafe { take(streams, picture, |milieu| milieu.names(query)) }
+    })
+}
+
+/// What a file of what streams remember had, and no operator has got.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_picture_of_losses(
+    effect: *const milieu_effect,
+    picture: *mut *mut milieu_picture,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (effect, picture) = unsafe { (handle::using(effect)?, out(picture, "picture")?) };
+        let Holds::Keeping(keeping) = &effect.holds else {
+            return Err(Failure::new(
+                MILIEU_INVALID,
+                "this effect keeps no file; milieu_effect_keep makes one that does",
+            ));
+        };
+        within(&effect.opened)?;
+        let losses = keeping.not_restored();
+        let losses = losses.into_iter().map(|NotRestored { flow, why }| {
+            let (why, text) = match why {
+                WhyNot::Waits => ("waits", String::new()),
+                WhyNot::Runs => ("runs", String::new()),
+                WhyNot::Unknown(text) => ("unknown", text),
+                WhyNot::Refused(text) => ("refused", text),
+                WhyNot::NotKept(text) => ("not kept", text),
+            };
+            serde_json::json!({ "flow": flow, "why": why, "text": text })
+        });
+        *picture = handle::new(Picture(losses.collect::<serde_json::Value>().to_string()));
+        Ok(())
     })
 }
 

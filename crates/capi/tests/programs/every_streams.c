@@ -188,6 +188,7 @@ static milieu_operator operator_of(struct arguments *a) {
         ON(receive), NULL, destroy, a->out)                                                   \
     R(milieu_picture_of_graph, OF(streams), OUT | WAITS, a->streams, a->out)                  \
     R(milieu_picture_of_names, OF(streams), TEXT | OUT | WAITS, a->streams, a->text, a->out)  \
+    R(milieu_picture_of_losses, OF(effect), OUT | WAITS, a->effect, a->out)                   \
     R(milieu_picture_json, OF(picture), OUT, a->picture, a->out)                              \
     S(milieu_picture_free, OF(picture), GIVEN, a->picture)
 

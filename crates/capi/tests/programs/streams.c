@@ -369,6 +369,13 @@ static void operators(const char *folder) {
         milieu_streams *streams = virtual_streams(of);
         milieu_effect *keeping;
         OK(milieu_effect_keep(streams, TEXT(path), -1, &keeping));
+        milieu_picture *waiting;
+        milieu_text text_of_waiting;
+        OK(milieu_picture_of_losses(keeping, &waiting));
+        OK(milieu_picture_json(waiting, &text_of_waiting));
+        CHECK(milieu_text_is(text_of_waiting,
+            life ? "[{\"flow\":\"/n | summing 10s\",\"text\":\"\",\"why\":\"waits\"}]" : "[]"));
+        milieu_picture_free(waiting);
         milieu_publisher *publisher = numbers(streams, "/n");
         milieu_subscription *sums = subscribe(streams, "/n | summing 10s");
         milieu_subscription *same = subscribe(streams, "/n | summing every=10s begin=0.5");
@@ -399,6 +406,11 @@ static void operators(const char *folder) {
         OK(milieu_picture_of_names(streams, TEXT("/n"), &picture));
         OK(milieu_picture_json(picture, &json));
         CHECK(milieu_text_is(json, "[{\"kind\":\"stream\",\"name\":\"/n\"}]"));
+        milieu_picture_free(picture);
+        /* The state of the first life is given to the same flow, and to it alone. */
+        OK(milieu_picture_of_losses(keeping, &picture));
+        OK(milieu_picture_json(picture, &json));
+        CHECK(milieu_text_is(json, "[]"));
         milieu_picture_free(picture);
         OK(milieu_effect_save(keeping));
         milieu_effect_free(keeping);
