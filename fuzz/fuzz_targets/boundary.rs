@@ -1,8 +1,8 @@
 //! Calls of a C program, in any order and with any handle: live ones, freed ones,
 //! none at all. Each gets a result, and fields stay readable.
 //!
-//! Each line is a call: a letter for the function, digits for the handles, and
-//! the rest is a text.
+//! Each line is a call: a letter for the function, of streams a digit, digits for the
+//! handles, and the rest is a text.
 #![no_main]
 
 use std::ffi::{CStr, c_void};
@@ -70,7 +70,19 @@ static LAYOUT: Sharable<milieu_layout> = Sharable(milieu_layout {
 /// Handles of one type, those that were freed too.
 struct Handles<T>(Vec<(*mut T, bool)>);
 
+impl<T> Default for Handles<T> {
+    fn default() -> Self {
+        Handles(Vec::new())
+    }
+}
+
 impl<T> Handles<T> {
+    /// Each that lives.
+    fn each(&self, call: impl FnMut(*mut T)) {
+        let live = self.0.iter().filter(|(_, lives)| *lives);
+        live.map(|(handle, _)| *handle).for_each(call);
+    }
+
     /// The one that a digit says: null, or one of those that were made.
     fn get(&self, digit: u8) -> (*mut T, milieu_result) {
         match self.0.get(usize::from(digit.wrapping_sub(b'1'))) {
@@ -125,6 +137,193 @@ fn layer(id: &'static str, value: &str) -> milieu_layer {
     }
 }
 
+/// What a listener does: the digit that it was made with.
+unsafe extern "C" fn receive(user: *mut c_void, event: *const milieu_event) -> milieu_result {
+    // SAFETY: the event is lent during the call.
+    unsafe {
+        match user.addr() % 4 {
+            0 => MILIEU_OK,
+            1 => milieu_fail(text("as if")),
+            2 => {
+                let mut kept = ptr::null_mut();
+                assert_eq!(milieu_event_keep(event, &mut kept), MILIEU_OK);
+                milieu_event_free(kept)
+            }
+            _ => milieu_event_free(event.cast_mut()),
+        }
+    }
+}
+
+/// The type of texts.
+fn texts() -> *const milieu_event_type {
+    let field = milieu_event_field {
+        name: c"".as_ptr(),
+        offset: 0,
+        kind: 10,
+        metadata_count: 0,
+        metadata: ptr::null(),
+        layout: ptr::null(),
+    };
+    let layout = milieu_event_layout {
+        abi: MILIEU_ABI,
+        count: 1,
+        name: c"text".as_ptr(),
+        fields: &raw const field,
+        size: size_of::<milieu_text>(),
+        align: align_of::<milieu_text>(),
+    };
+    let mut made = ptr::null();
+    // SAFETY: the layout describes a text.
+    let result = unsafe { milieu_event_type_new(&layout, &mut made) };
+    assert_eq!(result, MILIEU_OK);
+    made
+}
+
+/// Streams, and what comes of them; their time stands still.
+#[derive(Default)]
+struct Flowing {
+    streams: Handles<milieu_streams>,
+    publishers: Handles<milieu_publisher>,
+    subscriptions: Handles<milieu_subscription>,
+    listeners: Handles<milieu_listener>,
+    effects: Handles<milieu_effect>,
+}
+
+impl Flowing {
+    /// Carries out a call if it is one of these: what it says, and what its handle is.
+    ///
+    /// # Safety
+    ///
+    /// The text is there meanwhile.
+    unsafe fn call(
+        &mut self,
+        digits: [u8; 3],
+        coordinator: (*mut milieu_coordinator, milieu_result),
+        given: milieu_text,
+    ) -> Option<(milieu_result, milieu_result)> {
+        let (streams, known) = self.streams.get(digits[1]);
+        let user = ptr::without_provenance_mut(usize::from(digits[2]));
+        // SAFETY: as the caller vouches; handles are null or were handed out.
+        Some(unsafe {
+            match digits[0] {
+                b'1' => {
+                    let options = milieu_streams_options {
+                        abi: MILIEU_ABI,
+                        virtual_time: true,
+                        now_ns: 0,
+                    };
+                    let (coordinator, known) = coordinator;
+                    let mut made = ptr::null_mut();
+                    let result = milieu_streams_new(coordinator, &options, &mut made);
+                    self.streams.0.push((made, result == MILIEU_OK));
+                    (result, known)
+                }
+                b'!' => {
+                    milieu_streams_free(streams);
+                    self.streams.freed(streams);
+                    (MILIEU_OK, MILIEU_OK)
+                }
+                b'2' => {
+                    let mut made = ptr::null_mut();
+                    let retains = digits[2] % 2 == 0;
+                    let result = milieu_publisher_new(streams, given, texts(), retains, &mut made);
+                    self.publishers.0.push((made, result == MILIEU_OK));
+                    (result, known)
+                }
+                b'@' => {
+                    let (publisher, _) = self.publishers.get(digits[1]);
+                    milieu_publisher_free(publisher);
+                    self.publishers.freed(publisher);
+                    (MILIEU_OK, MILIEU_OK)
+                }
+                b'3' => {
+                    let (publisher, known) = self.publishers.get(digits[1]);
+                    let body = (&raw const given).cast();
+                    let none = ptr::null_mut();
+                    let result = milieu_publisher_publish(publisher, body, ptr::null(), none);
+                    (result, known)
+                }
+                b'4' => {
+                    let mut made = ptr::null_mut();
+                    let result = milieu_subscription_new(streams, given, ptr::null(), &mut made);
+                    self.subscriptions.0.push((made, result == MILIEU_OK));
+                    (result, known)
+                }
+                b'$' => {
+                    let (subscription, lives) = self.subscriptions.get(digits[1]);
+                    let result = milieu_subscription_free(subscription);
+                    self.subscriptions.freed(subscription);
+                    let known = if subscription.is_null() {
+                        MILIEU_OK
+                    } else {
+                        lives
+                    };
+                    (result, known)
+                }
+                b'5' => {
+                    let (subscription, known) = self.subscriptions.get(digits[1]);
+                    let mut event = ptr::null();
+                    let result = milieu_subscription_next(subscription, 0, &mut event);
+                    let mut json = text("");
+                    if result == MILIEU_OK && !event.is_null() {
+                        assert_eq!(milieu_event_json(event, &mut json), MILIEU_OK);
+                    }
+                    (result, known)
+                }
+                b'6' => {
+                    let mut made = ptr::null_mut();
+                    let result =
+                        milieu_listener_new(streams, given, Some(receive), user, None, &mut made);
+                    self.listeners.0.push((made, result == MILIEU_OK));
+                    (result, known)
+                }
+                b'^' => {
+                    let (listener, _) = self.listeners.get(digits[1]);
+                    milieu_listener_free(listener);
+                    self.listeners.freed(listener);
+                    (MILIEU_OK, MILIEU_OK)
+                }
+                b'7' => {
+                    let (mut made, name) = (ptr::null_mut(), text("/named"));
+                    let result = milieu_effect_publish(streams, given, name, &mut made);
+                    self.effects.0.push((made, result == MILIEU_OK));
+                    (result, known)
+                }
+                b'8' => {
+                    let (mut made, name) = (ptr::null_mut(), text("/bound"));
+                    let result = milieu_effect_bind(streams, name, &given, 1, &mut made);
+                    self.effects.0.push((made, result == MILIEU_OK));
+                    (result, known)
+                }
+                b'&' => {
+                    let (effect, _) = self.effects.get(digits[1]);
+                    milieu_effect_free(effect);
+                    self.effects.freed(effect);
+                    (MILIEU_OK, MILIEU_OK)
+                }
+                _ => return None,
+            }
+        })
+    }
+
+    /// Frees what lives, streams first.
+    ///
+    /// # Safety
+    ///
+    /// Nothing of it is used any more.
+    unsafe fn free(&self) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            self.streams.each(|it| milieu_streams_free(it));
+            self.publishers.each(|it| milieu_publisher_free(it));
+            self.subscriptions
+                .each(|it| assert_eq!(milieu_subscription_free(it), MILIEU_OK));
+            self.listeners.each(|it| milieu_listener_free(it));
+            self.effects.each(|it| milieu_effect_free(it));
+        }
+    }
+}
+
 /// A program while it runs.
 #[derive(Default)]
 struct Program {
@@ -161,6 +360,7 @@ const CALLS: usize = 60;
 
 fuzz_target!(|input: &[u8]| {
     let mut program = Program::default();
+    let mut flowing = Flowing::default();
     let mut coordinators: Handles<milieu_coordinator> = Handles(Vec::new());
     let mut registrations: Handles<milieu_registration> = Handles(Vec::new());
     let mut captured: Handles<milieu_captured> = Handles(Vec::new());
@@ -180,8 +380,11 @@ fuzz_target!(|input: &[u8]| {
         let (cx, there) = program.context(digit(1));
         let (coordinator, shared) = coordinators.get(digit(1));
         let index = u32::from(digit(2).wrapping_sub(b'0'));
+        let digits = [digit(0), digit(1), digit(2)];
+        // SAFETY: the text is there meanwhile.
+        let of_streams = unsafe { flowing.call(digits, (coordinator, shared), given) };
         // SAFETY: handles are null or were handed out; texts are there meanwhile.
-        let (result, known) = unsafe {
+        let of_contexts = || unsafe {
             match digit(0) {
                 b'c' => {
                     let mut made = ptr::null_mut();
@@ -345,6 +548,7 @@ fuzz_target!(|input: &[u8]| {
                 _ => (MILIEU_OK, MILIEU_OK),
             }
         };
+        let (result, known) = of_streams.unwrap_or_else(of_contexts);
         // A wrong handle is told before anything else, but for texts, which are read first.
         assert_ne!(result, MILIEU_PANIC, "{line:?}");
         if known != MILIEU_OK && result != MILIEU_NOT_UTF8 {
@@ -366,6 +570,7 @@ fuzz_target!(|input: &[u8]| {
             milieu_coordinator_free(*coordinator);
         }
         program.read();
+        flowing.free();
         for (hold, _) in holds.0.iter().filter(|(_, lives)| *lives) {
             assert_eq!(milieu_hold_free(*hold), MILIEU_OK);
         }

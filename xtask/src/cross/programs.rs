@@ -72,6 +72,26 @@ const PROGRAMS: &[Program] = &[
         arguments: &[],
     },
     Program {
+        source: "streams_fields.c",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "streams_more.c",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "streams_more.cpp",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "every_streams.c",
+        specifications: &[],
+        arguments: &[Argument::Folder],
+    },
+    Program {
         source: "listings.cpp",
         specifications: &[
             "../../examples/listings/algorithm.ini",

@@ -6,6 +6,8 @@
 
 mod adopt;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fmt,
