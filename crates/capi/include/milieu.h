@@ -272,6 +272,17 @@ MILIEU_CHECKED milieu_result milieu_coordinator_remove(const milieu_coordinator 
     milieu_text name);
 
 /**
+ * Reads files that the program brings along, the first of which wins: their keys count where
+ * neither the command line nor the user's and the system's files say something else, and nobody
+ * persists them. Those that were read before go; `count` 0 reads none.
+ *
+ * MILIEU_FILES: a file is not there, or cannot be read or understood. MILIEU_UNFIT: values break the
+ * rules of their keys; the message names all of them. Nothing has changed then.
+ */
+MILIEU_CHECKED milieu_result milieu_coordinator_defaults(const milieu_coordinator *coordinator,
+    const milieu_text *files, size_t count);
+
+/**
  * Writes what the program has assigned below `branch` into the user's file; `/`, or an empty text,
  * is everything. `written`, which may be null, gets the number of keys that changed in the file.
  * Nobody waits for the disk but others who persist.

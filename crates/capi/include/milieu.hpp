@@ -5,14 +5,17 @@
  * specification; a thread has a ThreadContext over them.
  *
  *   milieu::Coordinator coordinator("station");
- *   milieu::ThreadContext<station::Environment> tc(coordinator);
+ *   const milieu::ThreadContext<station::Environment> tc(coordinator);
  *   tc.with<Session>("anna")([&] {
  *       std::cout << tc->sw.language << '\n';
  *       tc->sw.language = "de";
  *   });
  *   tc.activate<Tamper>();
  *
- * - A contextual value converts to its type by itself; reading it is one load.
+ * - A contextual value converts to its type by itself; reading it is one load. Where the type is
+ *   not said, `auto`, a template, get() says it.
+ * - A context is a handle, as a pointer is: `const` keeps it from being another one, and not from
+ *   switching layers, nor from assigning; the policy ReadOnly keeps from that.
  * - What fails throws milieu::Error. Leaving a block, by whatever way, leaves its layers.
  * - An exception of an action or of a thread-based layer goes on where the layer was switched,
  *   once everything else is done.
@@ -56,6 +59,12 @@ private:
     milieu_result result_;
 };
 
+/** Not an error: the command line asks for help or the version, and `what()` is the text to print. */
+class HelpAsked : public Error {
+public:
+    using Error::Error;
+};
+
 namespace detail {
 
 inline milieu_text text(std::string_view view) noexcept { return {view.data(), view.size()}; }
@@ -86,6 +95,7 @@ milieu_result guarded(Body &&body) noexcept {
     if (result == MILIEU_CALLBACK && pending()) {
         std::rethrow_exception(std::exchange(pending(), nullptr));
     }
+    if (result == MILIEU_SAY) throw HelpAsked(result, milieu_message());
     throw Error(result, milieu_message());
 }
 
@@ -101,163 +111,37 @@ void destroy(void *user) {
 template <class...>
 inline constexpr bool never = false;
 
+/** A timeout as C counts it: none where it is negative, the longest where it is longer. */
+template <class Rep, class Period>
+std::int64_t timeout(const std::chrono::duration<Rep, Period> &span) {
+    using Exact = std::chrono::nanoseconds;
+    using Rough = std::chrono::duration<double, std::nano>;
+    static_assert(sizeof(Exact::rep) == sizeof(std::int64_t), "nanoseconds have 64 bits");
+    if (!(span > span.zero())) return 0;
+    if (Rough(span) >= Rough(Exact::max())) return Exact::max().count();
+    return std::chrono::ceil<Exact>(span).count();
+}
+
+template <class T, void (*Free)(T *)>
+struct Freeing {
+    void operator()(T *handle) const noexcept { Free(handle); }
+};
+
+inline void free_context(milieu_context *context) noexcept { (void)milieu_context_free(context); }
+inline void free_hold(milieu_hold *hold) noexcept { (void)milieu_hold_free(hold); }
+
 } // namespace detail
 
 } // namespace milieu
 
+#include <milieu/choices.hpp>
 #include <milieu/layers.hpp>
+#include <milieu/entering.hpp>
+#include <milieu/program.hpp>
 
 namespace milieu {
 
 /* ---------------------------------------------------------------- contexts */
-
-/** Layers that are entered until this goes. Those entered last go first. */
-class [[nodiscard]] Entered {
-public:
-    /** Nothing is entered. */
-    Entered() noexcept = default;
-    Entered(milieu_context *context, milieu_frame frame) noexcept
-        : context_(context), frame_(frame) {}
-    Entered(Entered &&other) noexcept
-        : context_(std::exchange(other.context_, nullptr)), frame_(other.frame_) {}
-    Entered &operator=(Entered &&other) = delete;
-    /**
-     * Leaves them. If others were entered later and are there still, the program ends. What a
-     * thread-based layer throws meanwhile is lost; leave() lets it go on.
-     */
-    ~Entered() noexcept {
-        if (!context_) return;
-        milieu_result result = milieu_context_leave(context_, frame_);
-        if (result == MILIEU_CALLBACK) {
-            detail::pending() = nullptr;
-            return;
-        }
-        detail::check(result);
-    }
-    /** Leaves them before this goes. */
-    void leave() {
-        if (context_) detail::check(milieu_context_leave(std::exchange(context_, nullptr), frame_));
-    }
-    /** Runs `body`, and then leaves them. */
-    template <class Body>
-    decltype(auto) around(Body &&body) && {
-        using Result = std::invoke_result_t<Body>;
-        if constexpr (std::is_void_v<Result>) {
-            std::forward<Body>(body)();
-            leave();
-        } else {
-            Result result = std::forward<Body>(body)();
-            leave();
-            return static_cast<Result>(std::forward<Result>(result));
-        }
-    }
-
-private:
-    milieu_context *context_ = nullptr;
-    milieu_frame frame_ = 0;
-};
-
-/** A contextual value as a layer: what follow() makes. */
-struct Following {
-    std::uint32_t index;
-};
-
-/** For with() and activate(): a layer that follows a contextual value. */
-template <class V>
-constexpr Following follow(const V &) noexcept {
-    return {V::index};
-}
-
-/** Layers that will be entered together: each value is updated once, and of two with one id the last wins. */
-template <class Policy, class... Layers>
-class [[nodiscard]] Entering {
-public:
-    Entering(milieu_context *context, std::tuple<Layers...> layers)
-        : context_(context), layers_(std::move(layers)) {}
-
-    /** And this layer. */
-    template <class L, class... Args>
-    auto with(Args &&...args) && {
-        return std::move(*this).and_also(detail::make<L>(std::forward<Args>(args)...));
-    }
-    /** And this layer inactive. */
-    template <class L>
-    auto without() && {
-        return std::move(*this).and_also(detail::Absent<L>{});
-    }
-    /** Enters them until the result goes. */
-    Entered enter() && {
-        if constexpr (Policy::layers) {
-            return std::apply(
-                [this](const Layers &...layers) {
-                    return entered(detail::Held<Layers>(layers)...);
-                },
-                layers_);
-        } else {
-            return Entered();
-        }
-    }
-    /** Runs `body` with them entered. */
-    template <class Body>
-    decltype(auto) operator()(Body &&body) && {
-        if constexpr (Policy::layers) {
-            return std::move(*this).enter().around(std::forward<Body>(body));
-        } else {
-            return std::forward<Body>(body)();
-        }
-    }
-
-private:
-    template <class L>
-    Entering<Policy, Layers..., L> and_also(L layer) && {
-        return {context_,
-            std::tuple_cat(std::move(layers_), std::tuple<L>(std::move(layer)))};
-    }
-    Entered entered(const detail::Held<Layers> &...held) const {
-        milieu_frame frame;
-        if constexpr (sizeof...(Layers) == 1) {
-            detail::check(milieu_context_enter(context_, held.layer()..., &frame));
-        } else {
-            const milieu_layer all[] = {held.layer()...};
-            detail::check(milieu_context_enter_all(context_, all, sizeof...(Layers), &frame));
-        }
-        return Entered(context_, frame);
-    }
-
-    milieu_context *context_;
-    std::tuple<Layers...> layers_;
-};
-
-/** A contextual value that will be entered as a layer. */
-template <class Policy>
-class [[nodiscard]] EnteringValue {
-public:
-    EnteringValue(milieu_context *context, Following following) noexcept
-        : context_(context), following_(following) {}
-    /** Enters it until the result goes. */
-    Entered enter() && {
-        if constexpr (Policy::layers) {
-            milieu_frame frame;
-            detail::check(milieu_context_enter_value(context_, following_.index, &frame));
-            return Entered(context_, frame);
-        } else {
-            return Entered();
-        }
-    }
-    /** Runs `body` with it entered. */
-    template <class Body>
-    decltype(auto) operator()(Body &&body) && {
-        if constexpr (Policy::layers) {
-            return std::move(*this).enter().around(std::forward<Body>(body));
-        } else {
-            return std::forward<Body>(body)();
-        }
-    }
-
-private:
-    milieu_context *context_;
-    Following following_;
-};
 
 /** The layers of a context that somebody else keeps, such as that of a value. */
 template <class Policy>
@@ -268,12 +152,30 @@ public:
     /** Enters a layer, made of `args`, for a block: `tc.with<Session>("anna")([&] { … })`. Only this context is affected. */
     template <class L, class... Args>
     Entering<Policy, L> with(Args &&...args) const {
+        detail::check_layer<L>();
         static_assert(!std::is_base_of_v<ThreadLayer, L>,
             "a thread-based layer is activated, and not entered");
         return {context_, std::tuple<L>(detail::make<L>(std::forward<Args>(args)...))};
     }
     /** Enters a contextual value as a layer: `tc.with(follow(language))([&] { … })`. */
-    EnteringValue<Policy> with(Following following) const noexcept { return {context_, following}; }
+    auto with(Following following) const noexcept {
+        return entering([following](milieu_context *context, milieu_frame *frame) {
+            return milieu_context_enter_value(context, following.index, frame);
+        });
+    }
+    /** Enters layers that were captured in another context; they are needed until they are entered. */
+    auto with(const Captured &captured) const noexcept {
+        return entering([layers = captured.c()](milieu_context *context, milieu_frame *frame) {
+            return milieu_context_enter_captured(context, layers, frame);
+        });
+    }
+    void with(Captured &&) const = delete; // It would be gone before it is entered.
+    /** Takes the layers entered here, to be handed to another thread. */
+    Captured capture() const {
+        milieu_captured *captured;
+        detail::check(milieu_captured_new(context_, &captured));
+        return Captured(captured);
+    }
     /** Has a layer inactive for a block. */
     template <class L>
     Entering<Policy, detail::Absent<L>> without() const {
@@ -286,6 +188,7 @@ public:
      */
     template <class L, class... Args>
     void activate(Args &&...args) const {
+        detail::check_layer<L>();
         if constexpr (Policy::layers) {
             if constexpr (std::is_base_of_v<ThreadLayer, L>) {
                 each(std::unique_ptr<L>(new L(detail::make<L>(std::forward<Args>(args)...))));
@@ -322,7 +225,7 @@ public:
     /** As sync(), by the paper's name. */
     void syncLayers() const { sync(); }
     /** Whether sync() would find news. */
-    bool has_news() const {
+    [[nodiscard]] bool has_news() const {
         bool news = false;
         if constexpr (Policy::shared) detail::check(milieu_context_has_news(context_, &news));
         return news;
@@ -332,24 +235,45 @@ public:
         if constexpr (Policy::shared) detail::check(milieu_context_wait(context_, -1, nullptr));
     }
     /** Sleeps until there is news, or for that long; says whether there is. */
-    bool wait_for(std::chrono::nanoseconds timeout) const {
+    template <class Rep, class Period>
+    bool wait_for(const std::chrono::duration<Rep, Period> &span) const {
         bool news = false;
         if constexpr (Policy::shared) {
-            detail::check(milieu_context_wait(
-                context_, timeout.count() < 0 ? 0 : timeout.count(), &news));
+            detail::check(milieu_context_wait(context_, detail::timeout(span), &news));
         }
         return news;
     }
+    /** Sleeps until there is news, or until then; says whether there is. */
+    template <class Clock, class Duration>
+    bool wait_until(const std::chrono::time_point<Clock, Duration> &time) const {
+        return wait_for(time - Clock::now());
+    }
 
-    /** The value of a layer that is active here. */
-    std::optional<std::string> layer(std::string_view id) const {
+    /** Whether a layer is active here. `args` are needed only where its `id()` is not static. */
+    template <class L, class... Args>
+    [[nodiscard]] bool is_active(Args &&...args) const {
+        return is_active(detail::id_of<L>(std::forward<Args>(args)...));
+    }
+    /** Whether the layer of this id is active here. */
+    [[nodiscard]] bool is_active(std::string_view id) const {
+        milieu_text value;
+        detail::check(milieu_context_layer(context_, detail::text(id), &value));
+        return value.length != 0;
+    }
+    /** The value of a layer, if it is active here. */
+    template <class L, class... Args>
+    [[nodiscard]] std::optional<std::string> layer(Args &&...args) const {
+        return layer(detail::id_of<L>(std::forward<Args>(args)...));
+    }
+    /** The value of the layer of this id, if it is active here. */
+    [[nodiscard]] std::optional<std::string> layer(std::string_view id) const {
         milieu_text value;
         detail::check(milieu_context_layer(context_, detail::text(id), &value));
         if (value.length == 0) return std::nullopt;
         return std::string(detail::view(value));
     }
     /** Every layer that is active here, with its value. */
-    std::vector<std::pair<std::string, std::string>> layers() const {
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> layers() const {
         const milieu_layer *first;
         std::size_t count;
         detail::check(milieu_context_layers(context_, &first, &count));
@@ -360,13 +284,13 @@ public:
         return all;
     }
     /** The number of this context, unique in its process. */
-    std::uint64_t identity() const {
+    [[nodiscard]] std::uint64_t identity() const {
         std::uint64_t identity;
         detail::check(milieu_context_identity(context_, &identity));
         return identity;
     }
     /** The role of this context. */
-    std::string role() const {
+    [[nodiscard]] std::string role() const {
         milieu_text role;
         detail::check(milieu_context_role(context_, &role));
         return std::string(detail::view(role));
@@ -378,6 +302,10 @@ protected:
     milieu_context *context_;
 
 private:
+    template <class Enter>
+    EnteringBy<Policy, Enter> entering(Enter enter) const noexcept {
+        return {context_, enter};
+    }
     template <class L>
     void each(std::unique_ptr<L> layer) const {
         std::vector<milieu_text> texts;
@@ -413,13 +341,13 @@ class Activation {
 public:
     explicit Activation(milieu_activation *activation) noexcept : activation_(activation) {}
     /** The layer's id; valid while the action runs. */
-    std::string_view layer() const {
+    [[nodiscard]] std::string_view layer() const {
         milieu_text id;
         detail::check(milieu_activation_layer(activation_, &id));
         return detail::view(id);
     }
     /** The value that the layer got; empty on deactivation. Valid while the action runs. */
-    std::string_view value() const {
+    [[nodiscard]] std::string_view value() const {
         milieu_text value;
         detail::check(milieu_activation_value(activation_, &value));
         return detail::view(value);
@@ -441,18 +369,6 @@ public:
 private:
     milieu_activation *activation_;
 };
-
-namespace detail {
-
-template <class T, void (*Free)(T *)>
-struct Freeing {
-    void operator()(T *handle) const noexcept { Free(handle); }
-};
-
-inline void free_context(milieu_context *context) noexcept { (void)milieu_context_free(context); }
-inline void free_hold(milieu_hold *hold) noexcept { (void)milieu_hold_free(hold); }
-
-} // namespace detail
 
 /** Keeps an action registered; when it goes, it waits for the action if that runs in another thread. */
 class [[nodiscard]] Registration {
@@ -478,8 +394,8 @@ struct Key {
 class [[nodiscard]] Lock {
 public:
     explicit Lock(milieu_hold *hold) noexcept : hold_(hold) {}
-    /** The keys in force, in the order of their names. */
-    std::vector<Key> keys() const {
+    /** The keys in force, in the order of their names. They are valid as long as this is there. */
+    [[nodiscard]] std::vector<Key> keys() const & {
         const milieu_key *first;
         std::size_t count;
         detail::check(milieu_hold_keys(hold_.get(), &first, &count));
@@ -490,6 +406,7 @@ public:
         }
         return all;
     }
+    std::vector<Key> keys() && = delete; // Name the lock: the texts of its keys go with it.
 
 private:
     std::unique_ptr<milieu_hold, detail::Freeing<milieu_hold, detail::free_hold>> hold_;
@@ -500,9 +417,9 @@ class News {
 public:
     explicit News(const milieu_news *news) noexcept : news_(news) {}
     /** What it is. */
-    milieu_news_kind kind() const noexcept { return static_cast<milieu_news_kind>(news_->kind); }
+    [[nodiscard]] milieu_news_kind kind() const noexcept { return static_cast<milieu_news_kind>(news_->kind); }
     /** For people; empty for MILIEU_CHANGED. */
-    std::string_view message() const noexcept { return detail::view(news_->message); }
+    [[nodiscard]] std::string_view message() const noexcept { return detail::view(news_->message); }
     /** The keys that have other values. */
     const milieu_change *begin() const noexcept { return news_->changes; }
     const milieu_change *end() const noexcept { return news_->changes + news_->count; }
@@ -530,23 +447,26 @@ public:
         coordinator_.reset(made);
     }
     /** The settings of an application: the user's file, then those of the system. */
-    explicit Coordinator(std::string_view application) : Coordinator(application, options()) {}
-    /** With a command line, or other folders; an Error with MILIEU_SAY has the text to print. */
+    explicit Coordinator(std::string_view application) : Coordinator(application, Options()) {}
+    /** With a command line, or other folders. HelpAsked has the text to print. */
+    Coordinator(std::string_view application, const Options &options)
+        : Coordinator(application, options.c()) {}
+    /** With the options of the C interface. */
     Coordinator(std::string_view application, const milieu_options &options) {
         milieu_coordinator *made;
         detail::check(milieu_coordinator_open(detail::text(application), &options, &made));
         coordinator_.reset(made);
     }
-    /** Options that say nothing. */
-    static milieu_options options() noexcept { return MILIEU_OPTIONS; }
-    /** The options that a command line gives to an environment. */
-    template <class Environment>
-    static milieu_options options(int argc, const char *const *argv) noexcept {
-        milieu_options given = options();
-        given.argument_count = argc;
-        given.arguments = argv;
-        given.layout = Environment::layout_();
-        return given;
+    /**
+     * Reads files that the program brings along, the first of which wins: their keys count where
+     * neither the command line nor the user's and the system's files say something else, and
+     * nobody persists them. Those that were read before go.
+     */
+    void defaults(const std::vector<std::string> &files) const {
+        std::vector<milieu_text> paths;
+        for (const std::string &file : files) paths.push_back(detail::text(file));
+        detail::check(
+            milieu_coordinator_defaults(coordinator_.get(), paths.data(), paths.size()));
     }
 
     /** Runs an action whenever layer `L` is activated globally: `void()` or `void(Activation &)`. */
@@ -641,7 +561,10 @@ private:
         coordinator_;
 };
 
-/** The layers of one thread, and its environment, to which it leads: `tc->sw.language`. */
+/**
+ * The layers of one thread, and its environment, to which it leads: `tc->sw.language`. It may move
+ * into another thread, and frames that are entered in it go before it does.
+ */
 template <class Environment, class Policy = Threads>
 class ThreadContext : public BasicContext<Policy> {
     static_assert(detail::is_policy<Policy>::value,
@@ -667,7 +590,7 @@ public:
     }
 
     /** A further context, for another thread; of the layers entered here it keeps the inherited ones. */
-    ThreadContext fork(std::string_view role = {}) const {
+    [[nodiscard]] ThreadContext fork(std::string_view role = {}) const {
         milieu_context *made;
         const void *place;
         detail::check(milieu_context_fork(this->context_, detail::text(role), &made, &place));

@@ -2,7 +2,11 @@
 
 #[cfg(feature = "options")]
 use std::{ffi::OsString, os::unix::ffi::OsStringExt};
-use std::{ffi::c_int, path::PathBuf, sync::Arc};
+use std::{
+    ffi::c_int,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 #[cfg(feature = "options")]
 use milieu::keys::options::Program;
@@ -23,8 +27,9 @@ use crate::{
     handle,
     layout::check_abi,
 };
+use crate::text::read_slice;
 #[cfg(feature = "options")]
-use crate::{call::null, layout, text::read_slice};
+use crate::{call::null, layout};
 
 /// Opens the settings of an application.
 ///
@@ -149,6 +154,34 @@ unsafe fn with_arguments(
     }
     let variable = |name: &str| std::env::var_os(name);
     Ok(builder.arguments_of(layout.description(), program, arguments, variable))
+}
+
+/// Reads files that the program brings along.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_coordinator_defaults(
+    coordinator: *const milieu_coordinator,
+    files: *const milieu_text,
+    count: usize,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), files) = unsafe {
+            (
+                handle::shared(coordinator)?,
+                read_slice(files, count, "files")?,
+            )
+        };
+        // SAFETY: as the caller vouches.
+        let files = files.iter().map(|file| unsafe { file.read("files") });
+        let files: Vec<&Path> = files
+            .map(|file| file.map(Path::new))
+            .collect::<Result<_, _>>()?;
+        Ok(milieu.defaults(&files)?)
+    })
 }
 
 /// Writes what the program has assigned.

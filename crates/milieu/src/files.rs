@@ -2,6 +2,8 @@
 
 use std::{
     collections::HashSet,
+    fs,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, Weak},
     time::SystemTime,
 };
@@ -120,6 +122,32 @@ impl Default for Files {
 }
 
 impl Milieu {
+    /// Reads files that the program brings along, the first of which wins.
+    /// Their keys are the last of the cascade, as defaults of the specification
+    /// are: what the command line or the user's or the system's file says
+    /// instead counts. Nobody persists them. Those that were read before go.
+    ///
+    /// # Errors
+    ///
+    /// Fails where a file is not there, or cannot be read or understood, and
+    /// where values break the rules of their keys. Nothing has changed then.
+    pub fn defaults(&self, files: &[&Path]) -> Result<(), Error> {
+        for file in files {
+            fs::metadata(file).map_err(|cause| StoreError::Io {
+                action: "read the file",
+                path: file.to_path_buf(),
+                cause,
+            })?;
+        }
+        let place = |file: &&Path| Place::new(Namespace::Default, *file);
+        let keys = self.files.read(files.iter().map(place).collect())?.into_keys();
+        let replaced = self
+            .coordinator()
+            .replace(Namespace::Default, &KeySet::new(), &keys);
+        replaced.map_err(OpenError::Invalid)?;
+        Ok(())
+    }
+
     /// What files say under names that are others today, and keys that are no
     /// more: to be shown to those who wrote them, for example with
     /// [`diagnostics`](Notice::diagnostics). Environments know old names, so

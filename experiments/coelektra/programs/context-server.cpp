@@ -319,7 +319,7 @@ int serve(const Options &options) {
     pthread_sigmask(SIG_BLOCK, &ends, nullptr);
     std::string folder = std::filesystem::temp_directory_path() / "context-server-XXXXXX";
     if (!mkdtemp(folder.data())) return 1;
-    milieu_options folders = milieu::Coordinator::options();
+    milieu_options folders = MILIEU_OPTIONS;
     folders.user_folder = folders.system_folder = milieu_text_of(folder.c_str());
     auto *server = new Server<Kind>(options, folders);
     if (options.pages > 0) {

@@ -21,7 +21,7 @@ namespace {
 
 /** Opens settings in a folder; the program may assign keys, and write them. */
 int fill(const char *folder, long assigned, bool writes) {
-    milieu_options folders = milieu::Coordinator::options();
+    milieu_options folders = MILIEU_OPTIONS;
     folders.user_folder = folders.system_folder = milieu_text_of(folder);
     milieu::Coordinator coordinator("memory", folders);
     for (long i = 0; i < assigned; ++i) {

@@ -36,11 +36,11 @@ class Scope {
 public:
     explicit Scope(const milieu_scope *scope) noexcept : scope_(scope) {}
     /** The number of the context, see Context::identity. */
-    std::uint64_t identity() const noexcept { return milieu_scope_identity(scope_); }
-    /** The role of the context. */
-    std::string_view role() const noexcept { return detail::view(milieu_scope_role(scope_)); }
+    [[nodiscard]] std::uint64_t identity() const noexcept { return milieu_scope_identity(scope_); }
+    /** The role of the context; valid, as what get() gives, while the layer is evaluated. */
+    [[nodiscard]] std::string_view role() const noexcept { return detail::view(milieu_scope_role(scope_)); }
     /** The text of a value that the layer depends on, by its name with placeholders. */
-    std::string_view get(std::string_view pattern) const noexcept {
+    [[nodiscard]] std::string_view get(std::string_view pattern) const noexcept {
         return detail::view(milieu_scope_get(scope_, detail::text(pattern)));
     }
 
@@ -67,14 +67,61 @@ template <class L>
 struct has_dependencies<L, std::void_t<decltype(std::declval<const L &>().depends_on())>>
     : std::true_type {};
 
+template <class Void, class L, class... Args>
+struct has_members : std::false_type {};
+template <class L, class... Args>
+struct has_members<std::void_t<decltype(L{std::declval<Args>()...})>, L, Args...>
+    : std::true_type {};
+
+/** Any text as one that becomes a std::string by itself. */
+template <class T>
+decltype(auto) as_string(T &&argument) {
+    if constexpr (std::is_convertible_v<T, std::string_view>
+        && !std::is_convertible_v<T, std::string>) {
+        return std::string(static_cast<std::string_view>(argument));
+    } else {
+        return std::forward<T>(argument);
+    }
+}
+
 /** A layer of what its constructor takes, or of its members. */
 template <class L, class... Args>
 L make(Args &&...args) {
     if constexpr (std::is_constructible_v<L, Args...>) {
         return L(std::forward<Args>(args)...);
-    } else {
+    } else if constexpr (has_members<void, L, Args...>::value) {
         return L{std::forward<Args>(args)...};
+    } else if constexpr (std::is_constructible_v<L, decltype(as_string(std::declval<Args>()))...>) {
+        return L(as_string(std::forward<Args>(args))...);
+    } else {
+        static_assert(has_members<void, L, decltype(as_string(std::declval<Args>()))...>::value,
+            "the layer has neither a constructor nor members for these arguments");
+        return L{as_string(std::forward<Args>(args))...};
     }
+}
+
+template <class L, class = void>
+struct has_id : std::false_type {};
+template <class L>
+struct has_id<L, std::void_t<decltype(std::declval<const L &>().id())>>
+    : std::is_convertible<decltype(std::declval<const L &>().id()), std::string_view> {};
+
+/** What a layer says, of a scope where it asks for one. */
+template <class L, class = void>
+struct has_value : std::bool_constant<std::is_invocable_r_v<std::string_view, const L &>> {};
+template <class L>
+struct has_value<L, std::enable_if_t<std::is_base_of_v<ThreadLayer, L>>>
+    : std::bool_constant<std::is_invocable_r_v<std::string_view, const L &>
+          || std::is_invocable_r_v<std::string_view, const L &, const Scope &>> {};
+
+/** Stops the compiler with clear words at what is no layer. */
+template <class L>
+constexpr void check_layer() noexcept {
+    static_assert(has_id<L>::value,
+        "a layer has `id()`, static or const, which gives the name of its placeholder as a text");
+    static_assert(has_value<L>::value,
+        "a layer has `operator()`, which is const and gives its value as a text; that of a "
+        "milieu::ThreadLayer may take a `const milieu::Scope &`");
 }
 
 /** A layer's id and value, kept for a call. */
@@ -92,8 +139,9 @@ struct Held {
 /** The id of a layer that is not there, made of the arguments where it is not static. */
 template <class L, class... Args>
 auto id_of(Args &&...args) {
+    check_layer<L>();
     if constexpr (has_static_id<L>::value) {
-        return std::string_view(L::id());
+        return L::id();
     } else {
         return std::string(make<L>(std::forward<Args>(args)...).id());
     }

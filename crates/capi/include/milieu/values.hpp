@@ -19,29 +19,29 @@ namespace milieu {
 template <class T, class Self>
 class AnyValue {
 public:
-    AnyValue() = delete;
-    AnyValue(const AnyValue &) = delete;
+    AnyValue() = delete; // Values are made with their context: milieu::ThreadContext.
+    AnyValue(const AnyValue &) = delete; // Take a reference, or a copy of the content: `value.get()`.
 
     /** The context that the value is bound to. */
-    Context context() const noexcept {
+    [[nodiscard]] Context context() const noexcept {
         const char *environment = reinterpret_cast<const char *>(this) - Self::offset();
         return Context(milieu_context_of(environment));
     }
     /** The name that the value has in the active layers. */
-    std::string getName() const {
+    [[nodiscard]] std::string getName() const {
         milieu_text name;
         detail::check(milieu_context_name(context().c(), Self::index, &name));
         return std::string(detail::view(name));
     }
     /** Who gave the value its content; empty for the default and for what the program assigned. */
-    std::string getOrigin() const {
+    [[nodiscard]] std::string getOrigin() const {
         milieu_text origin;
         detail::check(milieu_context_origin(context().c(), Self::index, &origin));
         return std::string(detail::view(origin));
     }
 
     /** Whether nobody has given the value another content than its default. */
-    bool isDefault() const {
+    [[nodiscard]] bool isDefault() const {
         bool is_default;
         detail::check(milieu_context_is_default(context().c(), Self::index, &is_default));
         return is_default;
@@ -58,9 +58,24 @@ class ReadValue : public AnyValue<T, Self> {
 public:
     /** The value. */
     operator T() const noexcept { return this->value_; }
-    /** The value. */
-    T get() const noexcept { return this->value_; }
+    /** The value, where its type is not said otherwise: `auto now = interval.get()`. */
+    [[nodiscard]] T get() const noexcept { return this->value_; }
+
+    /** As what it holds; an enumeration as its text. */
+    friend std::ostream &operator<<(std::ostream &out, const ReadValue &value) {
+        if constexpr (std::is_enum_v<T>) {
+            return out << detail::text_among(Self::texts, value.get());
+        } else {
+            return out << value.get();
+        }
+    }
 };
+
+/** The text of an enumeration's value, as files and options have it. */
+template <class T, class Self, class = std::enable_if_t<std::is_enum_v<T>>>
+[[nodiscard]] constexpr std::string_view to_string(const ReadValue<T, Self> &value) noexcept {
+    return detail::text_among(Self::texts, value.get());
+}
 
 /** A text, to be read. */
 template <class Self>
@@ -71,13 +86,9 @@ public:
     /** A copy of the text. */
     operator std::string() const { return std::string(detail::view(this->value_)); }
     /** The text; valid until the next switch, synchronization or assignment in its context. */
-    std::string_view get() const noexcept { return detail::view(this->value_); }
-    bool empty() const noexcept { return this->value_.length == 0; }
+    [[nodiscard]] std::string_view get() const noexcept { return detail::view(this->value_); }
+    [[nodiscard]] bool empty() const noexcept { return this->value_.length == 0; }
 
-    friend bool operator==(const ReadValue &a, std::string_view b) noexcept { return a.get() == b; }
-    friend bool operator==(std::string_view a, const ReadValue &b) noexcept { return a == b.get(); }
-    friend bool operator!=(const ReadValue &a, std::string_view b) noexcept { return a.get() != b; }
-    friend bool operator!=(std::string_view a, const ReadValue &b) noexcept { return a != b.get(); }
     friend std::ostream &operator<<(std::ostream &out, const ReadValue &text) {
         return out << text.get();
     }
@@ -121,10 +132,17 @@ public:
         return self();
     }
     Self &operator=(const Value &other) { return *this = other.get(); }
-    template <class U> Self &operator+=(U by) { return *this = static_cast<T>(this->get() + by); }
-    template <class U> Self &operator-=(U by) { return *this = static_cast<T>(this->get() - by); }
-    template <class U> Self &operator*=(U by) { return *this = static_cast<T>(this->get() * by); }
-    template <class U> Self &operator/=(U by) { return *this = static_cast<T>(this->get() / by); }
+    /** Every text would be true, "false" too. */
+    template <class U, class = std::enable_if_t<std::is_same_v<T, bool>
+                           && std::is_pointer_v<std::decay_t<U>>>>
+    Self &operator=(U &&) {
+        static_assert(detail::never<U>, "a boolean is assigned `true` or `false`, not a text");
+        return self();
+    }
+    template <class U> Self &operator+=(U by) { return *this = static_cast<T>(number() + by); }
+    template <class U> Self &operator-=(U by) { return *this = static_cast<T>(number() - by); }
+    template <class U> Self &operator*=(U by) { return *this = static_cast<T>(number() * by); }
+    template <class U> Self &operator/=(U by) { return *this = static_cast<T>(number() / by); }
     template <class U> Self &operator%=(U by) { return *this = static_cast<T>(this->get() % by); }
     template <class U> Self &operator&=(U by) { return *this = static_cast<T>(this->get() & by); }
     template <class U> Self &operator|=(U by) { return *this = static_cast<T>(this->get() | by); }
@@ -146,6 +164,11 @@ public:
 
 private:
     Self &self() noexcept { return static_cast<Self &>(*this); }
+    T number() const noexcept {
+        static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
+            "only numbers are calculated with; assign a variant, or `true` or `false`");
+        return this->get();
+    }
 };
 
 /** A text that the program may assign. */
@@ -156,7 +179,11 @@ public:
         detail::set(this->context().c(), Self::index, value);
         return static_cast<Self &>(*this);
     }
-    Self &operator=(const char *value) { return *this = std::string_view(value); }
+    Self &operator=(const char *value) {
+        if (!value) throw Error(MILIEU_NULL, "a text is assigned a null pointer, which is none");
+        return *this = std::string_view(value);
+    }
+    Self &operator=(std::nullptr_t) = delete; // To remove the user's value is `unset()`.
     Self &operator=(const std::string &value) { return *this = std::string_view(value); }
     Self &operator=(const Value &other) { return *this = other.get(); }
     template <class Other>
@@ -206,11 +233,18 @@ template <class T, class Self>
 class ReadArray : public AnyValue<detail::Elements<T>, Self> {
 public:
     /** Valid, as all that refers to elements, until the next switch, synchronization or assignment in its context. */
-    const T *begin() const noexcept { return this->value_.first; }
-    const T *end() const noexcept { return this->value_.first + this->value_.count; }
-    std::size_t size() const noexcept { return this->value_.count; }
-    bool empty() const noexcept { return this->value_.count == 0; }
+    [[nodiscard]] const T *begin() const noexcept { return this->value_.first; }
+    [[nodiscard]] const T *end() const noexcept { return this->value_.first + this->value_.count; }
+    [[nodiscard]] const T *data() const noexcept { return this->value_.first; }
+    [[nodiscard]] std::size_t size() const noexcept { return this->value_.count; }
+    [[nodiscard]] bool empty() const noexcept { return this->value_.count == 0; }
+    /** An element that is there; nobody checks. */
     const T &operator[](std::size_t index) const noexcept { return this->value_.first[index]; }
+    /** An element; std::out_of_range if there is none. */
+    const T &at(std::size_t index) const {
+        if (index < size()) return (*this)[index];
+        throw std::out_of_range(this->getName() + " has no element " + std::to_string(index));
+    }
 };
 
 /** An element of an array of texts, or a field of an event; it refers to its text. */
@@ -220,15 +254,49 @@ struct Text : milieu_text {
     Text(const std::string &text) noexcept : Text(std::string_view(text)) {}
     Text(const char *text) noexcept : Text(std::string_view(text)) {}
     operator std::string_view() const noexcept { return detail::view(*this); }
-    friend bool operator==(const Text &a, std::string_view b) noexcept {
-        return detail::view(a) == b;
-    }
-    friend bool operator!=(const Text &a, std::string_view b) noexcept { return !(a == b); }
     friend std::ostream &operator<<(std::ostream &out, const Text &text) {
         return out << detail::view(text);
     }
 };
 static_assert(sizeof(Text) == sizeof(milieu_text), "an element is nothing but its text");
+
+namespace detail {
+
+template <class Self>
+std::true_type as_text(const ReadValue<milieu_text, Self> *);
+std::true_type as_text(const Text *);
+std::false_type as_text(const void *);
+
+/** Whether something is a text of this library, a contextual one or an element. */
+template <class T>
+inline constexpr bool is_text = decltype(as_text(static_cast<const T *>(nullptr)))::value;
+
+template <class A, class B>
+using IfTexts = std::enable_if_t<(is_text<A> || is_text<B>)
+    && std::is_convertible_v<const A &, std::string_view>
+    && std::is_convertible_v<const B &, std::string_view>>;
+
+} // namespace detail
+
+/* A text of this library is compared with any text, in either order. */
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] bool operator==(const A &a, const B &b) noexcept {
+    return static_cast<std::string_view>(a) == static_cast<std::string_view>(b);
+}
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] bool operator!=(const A &a, const B &b) noexcept {
+    return !(a == b);
+}
+
+namespace detail {
+
+template <class R, class = void>
+struct is_range : std::false_type {};
+template <class R>
+struct is_range<R, std::void_t<decltype(std::begin(std::declval<const R &>())),
+    decltype(std::end(std::declval<const R &>()))>> : std::true_type {};
+
+} // namespace detail
 
 /** An array that the program may assign, as a whole. */
 template <class T, class Self>
@@ -237,6 +305,8 @@ public:
     /** Assigns all elements of a range. */
     template <class Range>
     Self &assign(const Range &range) {
+        static_assert(detail::is_range<Range>::value,
+            "an array is assigned as a whole: a range of elements, or `{first, second}`");
         std::vector<std::string> texts;
         for (const auto &element : range) texts.push_back(text_of(element));
         std::vector<milieu_text> elements;

@@ -133,8 +133,8 @@ struct Running {
     std::unique_ptr<Context> here{}, there{};
 
     milieu::Coordinator opened() const {
-        auto options = milieu::Coordinator::options();
-        options.user_folder = options.system_folder = milieu::detail::text(folder);
+        milieu::Options options;
+        options.user_folder = options.system_folder = folder;
         return milieu::Coordinator("cases", options);
     }
 

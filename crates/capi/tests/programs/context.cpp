@@ -4,6 +4,8 @@
 #include "station.hpp"
 
 #include <array>
+#include <cmath>
+#include <fstream>
 #include <future>
 #include <sstream>
 #include <stdexcept>
@@ -19,6 +21,12 @@ struct Security {
     static constexpr std::string_view id() { return "security"; }
     std::string operator()() const { return level; }
     std::string level;
+};
+
+struct Language {
+    static std::string id() { return "language"; }
+    std::string operator()() const { return name; }
+    std::string name;
 };
 
 template <class F>
@@ -273,6 +281,171 @@ static void forks_and_threads() {
     ASSERT(tc->station.ports.context().c() == tc.c());
 }
 
+// An enumeration is its text, for people and in files, in both directions.
+static void choices() {
+    using Level = station::Environment::Station::LevelChoice;
+    static_assert(to_string(Level::VeryHigh) == "very high");
+    static_assert(to_string(static_cast<Level>(9)).empty());
+    ASSERT(milieu::parse<Level>("very high") == Level::VeryHigh);
+    ASSERT(!milieu::parse<Level>("Very High") && !milieu::parse<Level>(""));
+    ASSERT(milieu::parse<Power::Choice>("full") == Power::Full);
+    ASSERT(milieu::to_string(Level::Low) == "low");
+
+    Coordinator c;
+    Context tc(c);
+    auto &level = tc->station.level;
+    level = Level::VeryHigh;
+    std::ostringstream out;
+    out << level << ' ' << Level::Low << ' ' << Power::Saving << ' ' << tc->watchdog.enable;
+    ASSERT(out.str() == "very high low saving 0");
+    ASSERT(to_string(level) == "very high" && milieu::to_string(level) == "very high");
+    level = *milieu::parse<Level>("low");
+    ASSERT(level == Level::Low);
+}
+
+// Texts are compared in either order, whatever they come from.
+static void comparisons() {
+    Coordinator c;
+    Context tc(c), other(c);
+    auto &station = tc->station;
+    const std::string string = "en";
+    const std::string_view view = string;
+    ASSERT(station.language == "en" && "en" == station.language);
+    ASSERT(station.language == string && string == station.language);
+    ASSERT(station.language == view && view == station.language);
+    ASSERT(station.language != station.hello && station.language == other->station.language);
+    station.hello = "en";
+    ASSERT(station.language == station.hello && !(station.language != station.hello));
+    station.hosts = {"en", "de"};
+    const milieu::Text &host = station.hosts[0];
+    ASSERT(host == "en" && "en" == host && host == string && string == host);
+    ASSERT(host == view && view == host && host == station.language && station.language == host);
+    ASSERT(host != station.hosts.at(1) && host == *station.hosts.data());
+    try {
+        (void)station.hosts.at(2);
+        ASSERT(!"it throws");
+    } catch (const std::out_of_range &error) {
+        ASSERT(std::string_view(error.what()).find("/hosts") != std::string_view::npos);
+    }
+    const char *none = nullptr;
+    message_of(MILIEU_NULL, [&] { station.language = none; });
+    auto content = station.language.get();
+    auto number = tc->value.get();
+    static_assert(std::is_same_v<decltype(content), std::string_view>);
+    static_assert(std::is_same_v<decltype(number), std::int32_t>);
+}
+
+// Any duration is a timeout, also one that nanoseconds cannot count.
+static void timeouts() {
+    using namespace std::chrono_literals;
+    using milieu::detail::timeout;
+    ASSERT(timeout(1ms) == 1'000'000 && timeout(0h) == 0 && timeout(-1s) == 0);
+    ASSERT(timeout(std::chrono::duration<double>(0.5)) == 500'000'000);
+    ASSERT(timeout(std::chrono::duration<double>(1e-12)) == 1);
+    ASSERT(timeout(std::chrono::duration<double>(1e300)) == INT64_MAX);
+    ASSERT(timeout(std::chrono::duration<double>(-1e300)) == 0);
+    ASSERT(timeout(std::chrono::duration<double>(std::nan(""))) == 0);
+    ASSERT(timeout(std::chrono::hours::max()) == INT64_MAX);
+    Coordinator c;
+    Context tc(c), other(c);
+    ASSERT(!tc.wait_for(std::chrono::duration<float, std::micro>(1.5f)));
+    ASSERT(!tc.wait_until(std::chrono::system_clock::now() - 1h));
+    other.activate<Tamper>();
+    ASSERT(tc.wait_for(std::chrono::hours::max()));
+    ASSERT(tc.wait_until(std::chrono::steady_clock::now() + 24h));
+}
+
+// Layers by their class, layers of any text, and layers that another thread takes over.
+static void activity() {
+    Coordinator c;
+    Context tc(c);
+    ASSERT(!tc.is_active<Tamper>() && !tc.layer<Session>() && !tc.is_active("tamper"));
+    tc.activate<Tamper>();
+    ASSERT(tc.is_active<Tamper>() && tc.layer<Tamper>() == "active");
+    const std::string anna = "anna";
+    const std::string_view view = anna;
+    tc->station.language = anna;
+    tc.with<Session>(view).with<Security>(tc->station.language)([&] {
+        ASSERT(tc.layer<Session>() == "anna" && tc.layer<Security>() == "anna");
+        const milieu::Captured captured = tc.capture();
+        Context other(c);
+        other.with(captured)([&] {
+            ASSERT(other.layer<Session>() == "anna" && other.is_active<Security>());
+        });
+        auto entered = other.with(captured).enter();
+        ASSERT(other.is_active<Session>());
+        entered.leave();
+        ASSERT(!other.is_active<Session>());
+        milieu::ThreadContext<station::Environment, milieu::NoContext> none(c);
+        none.with(captured)([&] { ASSERT(!none.is_active<Session>()); });
+    });
+    // An empty value is an inactive layer.
+    tc.activate<Session>("");
+    ASSERT(!tc.is_active<Session>());
+}
+
+// What the program brings along is below everything else, and nobody persists it.
+static void defaults(const std::string &folder) {
+    const std::string file = folder + "/texts.ini", second = folder + "/more.ini";
+    std::ofstream(file) << "[/station/de]\nhello = Hallo\n[/station/saving]\ninterval = 600\n";
+    std::ofstream(second) << "[/station/de]\nhello = Moin\n[/station/fr]\nhello = Salut\n";
+    milieu::Options options;
+    options.user_folder = options.system_folder = folder;
+    Coordinator c("defaults", options);
+    Context tc(c);
+    c.defaults({file, second});
+    tc.sync();
+    auto hello = [&](std::string_view language) {
+        return tc.with<Language>(language)([&] { return std::string(tc->station.hello); });
+    };
+    ASSERT(hello("de") == "Hallo" && hello("fr") == "Salut" && hello("es") == "Hello");
+    tc.with<Language>("de")([&] {
+        ASSERT(tc->station.hello.getOrigin().find("texts.ini:2") != std::string::npos);
+        tc->station.hello = "Servus";
+        tc->station.hello.unset();
+        ASSERT(tc->station.hello == "Hallo");
+    });
+    ASSERT(c.persist() == 0);
+    // What is wrong changes nothing, and is told with its place.
+    auto text = message_of(MILIEU_FILES, [&] { c.defaults({folder + "/none.ini"}); });
+    ASSERT(text.find("none.ini") != std::string::npos);
+    std::ofstream(second) << "[/station/saving]\ninterval = 4000\n";
+    text = message_of(MILIEU_UNFIT, [&] { c.defaults({second}); });
+    ASSERT(text.find("more.ini:2") != std::string::npos);
+    std::ofstream(second) << "[/station\n";
+    message_of(MILIEU_FILES, [&] { c.defaults({second}); });
+    tc.sync();
+    ASSERT(hello("de") == "Hallo");
+    c.defaults({});
+    tc.sync();
+    ASSERT(hello("de") == "Hello");
+}
+
+// The command line, and how programs end.
+static void command_lines() {
+    const char *const help[] = {"station", "--help", nullptr};
+    auto options = milieu::Options::command_line<station::Environment>(2, help);
+    options.description = "Says hello.";
+    try {
+        Coordinator c("station", options);
+        ASSERT(!"it throws");
+    } catch (const milieu::HelpAsked &asked) {
+        const std::string_view text = asked.what();
+        ASSERT(asked.result() == MILIEU_SAY && text.find("Says hello.") != text.npos);
+        ASSERT(text.find("--language") != text.npos && milieu::report("station", asked) == 0);
+    }
+    const char *const wrong[] = {"station", "--langauge=de", nullptr};
+    auto mistaken = milieu::Options::command_line<station::Environment>(2, wrong);
+    try {
+        Coordinator c("station", mistaken);
+        ASSERT(!"it throws");
+    } catch (const milieu::Error &error) {
+        ASSERT(error.result() == MILIEU_USAGE && milieu::report("station", error) == 2);
+    }
+    ASSERT(milieu::report("station", std::runtime_error("the bus is off")) == 1);
+    ASSERT(milieu::report("station", milieu::Error(MILIEU_SYSTEM, "no thread is left")) == 1);
+}
+
 // A policy of the program's own.
 struct Alone {
     static constexpr bool layers = true;
@@ -318,8 +491,8 @@ static void errors() {
 
 // What another program writes is told in a thread of the library, and waits for a synchronization.
 static void files(const char *folder) {
-    auto options = Coordinator::options();
-    options.user_folder = options.system_folder = milieu::detail::text(folder);
+    milieu::Options options;
+    options.user_folder = options.system_folder = folder;
     Coordinator c("station", options);
     Context tc(c, "/main");
     ASSERT(tc.role() == "/main" && tc->value.isDefault());
@@ -358,6 +531,12 @@ static void files(const char *folder) {
 int main(int argc, char **argv) {
     ASSERT(argc == 2);
     files(argv[1]);
+    defaults(argv[1]);
+    command_lines();
+    choices();
+    comparisons();
+    timeouts();
+    activity();
     exceptions_unwind();
     chains();
     values();

@@ -56,6 +56,7 @@ static milieu_layer layer(struct arguments *a) {
     R(milieu_coordinator_assign, OF(coordinator), TEXT, a->coordinator,                       \
         milieu_text_of("/x"), a->text)                                                        \
     R(milieu_coordinator_remove, OF(coordinator), TEXT, a->coordinator, a->text)              \
+    R(milieu_coordinator_defaults, OF(coordinator), TEXT, a->coordinator, &a->text, 1)        \
     R(milieu_coordinator_persist, OF(coordinator), TEXT, a->coordinator, a->text, NULL)       \
     R(milieu_coordinator_persist_with, OF(coordinator), TEXT, a->coordinator, a->text,        \
         MILIEU_OURS, NULL)                                                                    \

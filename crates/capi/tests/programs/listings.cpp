@@ -356,7 +356,7 @@ void policies() {
 }
 
 int main_(int argc, const char *const *argv) {
-    auto options = Coordinator::options<version::Environment>(argc, argv);
+    auto options = milieu::Options::command_line<version::Environment>(argc, argv);
     Coordinator c("version", options);
     ThreadContext<version::Environment, milieu::ReadOnly<>> env(c);
     ASSERT(env->version.getOrigin() == (argc > 1 ? "option -V" : ""));
@@ -430,8 +430,8 @@ void session() {
 }
 
 void persist(const std::string &folder) {
-    auto options = Coordinator::options();
-    options.user_folder = options.system_folder = {folder.data(), folder.size()};
+    milieu::Options options;
+    options.user_folder = options.system_folder = folder;
     {
         Coordinator c("http", options);
         ThreadContext<http::Environment> tc(c);

@@ -28,9 +28,9 @@ struct Power : milieu::ThreadLayer {
     }
 };
 
-static milieu_options settings(const char *folder) {
-    milieu_options options = milieu::Coordinator::options();
-    options.user_folder = options.system_folder = milieu_text_of(folder);
+static milieu::Options settings(const char *folder) {
+    milieu::Options options;
+    options.user_folder = options.system_folder = folder;
     return options;
 }
 

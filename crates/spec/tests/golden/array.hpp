@@ -75,6 +75,14 @@ namespace array {
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"info", "error"};
             };
+            /** The text of a choice, as files and options use it. */
+            friend constexpr ::std::string_view to_string(SeveritiesChoice choice) noexcept { return ::milieu::detail::text_among(Severities::texts, choice); }
+            friend ::std::ostream &operator<<(::std::ostream &out, SeveritiesChoice choice) { return out << ::milieu::detail::text_among(Severities::texts, choice); }
+            /** For `milieu::parse`, and as a field of events. */
+            friend ::std::initializer_list<const char *> milieu_variants_of(const SeveritiesChoice *) {
+                static const ::std::initializer_list<const char *> variants = {"info", "error"};
+                return variants;
+            }
             Severities severities;
         };
         Log log;

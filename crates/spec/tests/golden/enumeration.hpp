@@ -32,6 +32,14 @@ namespace enumeration {
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"error", "warning", "very verbose"};
             };
+            /** The text of a choice, as files and options use it. */
+            friend constexpr ::std::string_view to_string(LevelChoice choice) noexcept { return ::milieu::detail::text_among(Level::texts, choice); }
+            friend ::std::ostream &operator<<(::std::ostream &out, LevelChoice choice) { return out << ::milieu::detail::text_among(Level::texts, choice); }
+            /** For `milieu::parse`, and as a field of events. */
+            friend ::std::initializer_list<const char *> milieu_variants_of(const LevelChoice *) {
+                static const ::std::initializer_list<const char *> variants = {"error", "warning", "very verbose"};
+                return variants;
+            }
             Level level;
 
             /** What `/log/%component%/language` can be. */
@@ -56,6 +64,14 @@ namespace enumeration {
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"c", "c++", "Self"};
             };
+            /** The text of a choice, as files and options use it. */
+            friend constexpr ::std::string_view to_string(LanguageChoice choice) noexcept { return ::milieu::detail::text_among(Language::texts, choice); }
+            friend ::std::ostream &operator<<(::std::ostream &out, LanguageChoice choice) { return out << ::milieu::detail::text_among(Language::texts, choice); }
+            /** For `milieu::parse`, and as a field of events. */
+            friend ::std::initializer_list<const char *> milieu_variants_of(const LanguageChoice *) {
+                static const ::std::initializer_list<const char *> variants = {"c", "c++", "Self"};
+                return variants;
+            }
             Language language;
         };
         Log log;

@@ -89,6 +89,14 @@ namespace keywords {
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"on", "off"};
             };
+            /** The text of a choice, as files and options use it. */
+            friend constexpr ::std::string_view to_string(ModeChoice choice) noexcept { return ::milieu::detail::text_among(Mode::texts, choice); }
+            friend ::std::ostream &operator<<(::std::ostream &out, ModeChoice choice) { return out << ::milieu::detail::text_among(Mode::texts, choice); }
+            /** For `milieu::parse`, and as a field of events. */
+            friend ::std::initializer_list<const char *> milieu_variants_of(const ModeChoice *) {
+                static const ::std::initializer_list<const char *> variants = {"on", "off"};
+                return variants;
+            }
             Mode mode;
         };
         Environment_ environment;

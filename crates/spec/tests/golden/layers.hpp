@@ -120,6 +120,14 @@ namespace layers {
                 Elitebook,
             };
             static constexpr ::std::string_view texts[] = {"pi", "elitebook"};
+            /** The text of a choice, as files and options use it. */
+            friend constexpr ::std::string_view to_string(Choice choice) noexcept { return ::milieu::detail::text_among(texts, choice); }
+            friend ::std::ostream &operator<<(::std::ostream &out, Choice choice) { return out << ::milieu::detail::text_among(texts, choice); }
+            /** For `milieu::parse`, and as a field of events. */
+            friend ::std::initializer_list<const char *> milieu_variants_of(const Choice *) {
+                static const ::std::initializer_list<const char *> variants = {"pi", "elitebook"};
+                return variants;
+            }
             explicit Profile(Choice value) : value_(::std::move(value)) {}
             ::std::string_view operator()() const { return texts[value_]; }
 

@@ -186,9 +186,43 @@ impl Emitter<'_> {
             ));
         }
         self.out.close("};");
+        if value.type_ == Type::Enum {
+            self.texts_of(&format!("{name}Choice"), &format!("{name}::texts"), &value.variants);
+        }
         let field = path(value).pop().unwrap_or_default();
         self.out.line(format!("{name} {field};"));
         self.offsets.push((full.to_owned(), path(value).join(".")));
+    }
+
+    /// The functions that find the texts of an enumeration; friends, so that they
+    /// are found by its type alone, whatever members are called.
+    fn texts_of(&mut self, choice: &str, texts: &str, variants: &[String]) {
+        doc(
+            &mut self.out,
+            ["The text of a choice, as files and options use it.".to_owned()],
+        );
+        self.out.line(format!(
+            "friend constexpr ::std::string_view to_string({choice} choice) noexcept {{ \
+             return ::milieu::detail::text_among({texts}, choice); }}"
+        ));
+        self.out.line(format!(
+            "friend ::std::ostream &operator<<(::std::ostream &out, {choice} choice) {{ \
+             return out << ::milieu::detail::text_among({texts}, choice); }}"
+        ));
+        doc(
+            &mut self.out,
+            ["For `milieu::parse`, and as a field of events.".to_owned()],
+        );
+        self.out.open(format!(
+            "friend ::std::initializer_list<const char *> milieu_variants_of(const {choice} *) {{"
+        ));
+        let variants: Vec<_> = variants.iter().map(|text| string(text)).collect();
+        self.out.line(format!(
+            "static const ::std::initializer_list<const char *> variants = {{{}}};",
+            variants.join(", ")
+        ));
+        self.out.line("return variants;");
+        self.out.close("}");
     }
 
     fn enumeration(&mut self, value: &Value, name: &str) {
@@ -301,11 +335,12 @@ impl Emitter<'_> {
                         .line(format!("{},", camel_case(text).unwrap_or_default()));
                 }
                 self.out.close("};");
-                let texts: Vec<_> = texts.iter().map(|text| string(text)).collect();
+                let list: Vec<_> = texts.iter().map(|text| string(text)).collect();
                 self.out.line(format!(
                     "static constexpr ::std::string_view texts[] = {{{}}};",
-                    texts.join(", ")
+                    list.join(", ")
                 ));
+                self.texts_of("Choice", "texts", texts);
                 (
                     Some("Choice".to_owned()),
                     "::std::string_view",
