@@ -416,7 +416,11 @@ milieu_result milieu_context_free(milieu_context *context);
 
 /** The context whose environment this is: the address of the whole struct, as it was handed out. */
 static inline milieu_context *milieu_context_of(const void *environment) {
+#ifdef __cplusplus
+    return static_cast<milieu_context *const *>(environment)[-1];
+#else
     return ((milieu_context *const *)environment)[-1];
+#endif
 }
 
 /** Enters a layer in this context alone, until it is left. No action runs. */

@@ -308,20 +308,20 @@ private:
     }
     template <class L>
     void each(std::unique_ptr<L> layer) const {
+        // They are what the texts refer to.
+        const auto names = detail::dependencies_of(*layer);
         std::vector<milieu_text> texts;
-        if constexpr (detail::has_dependencies<L>::value) {
-            for (std::string_view name : layer->depends_on()) texts.push_back(detail::text(name));
-        }
+        for (std::string_view name : names) texts.push_back(detail::text(name));
         auto evaluate = [](void *user, milieu_scope *scope) -> milieu_result {
             return detail::guarded([&] {
-                const L &layer = *static_cast<const L *>(user);
+                const L &kept = *static_cast<const L *>(user);
                 auto answer = [&](std::string_view value) {
                     detail::check(milieu_scope_answer(scope, detail::text(value)));
                 };
                 if constexpr (std::is_invocable_v<const L &, const Scope &>) {
-                    answer(layer(Scope(scope)));
+                    answer(kept(Scope(scope)));
                 } else {
-                    answer(layer());
+                    answer(kept());
                 }
             });
         };
@@ -519,6 +519,8 @@ public:
     /** The same, and tells: `void(const News &)`, in a thread of the library. It must not throw. */
     template <class Tell>
     Watch watch(Tell tell) const {
+        static_assert(std::is_invocable_v<Tell &, const News &>,
+            "what is told of files takes a `const milieu::News &`");
         auto told = [](void *user, const milieu_news *news) noexcept {
             (*static_cast<Tell *>(user))(News(news));
         };
@@ -540,11 +542,13 @@ private:
             return detail::guarded([&] {
                 Activation activation(raw);
                 // Several threads may run it at once, as the program has been told.
-                Action &action = *static_cast<Action *>(user);
+                Action &kept = *static_cast<Action *>(user);
                 if constexpr (std::is_invocable_v<Action &, Activation &>) {
-                    action(activation);
+                    kept(activation);
                 } else {
-                    action();
+                    static_assert(std::is_invocable_v<Action &>,
+                        "an action takes nothing, or a `milieu::Activation &`");
+                    kept();
                 }
             });
         };

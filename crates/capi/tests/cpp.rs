@@ -47,6 +47,38 @@ fn contexts_work_from_cpp() {
     });
 }
 
+/// Whoever includes the headers may be strict, and may be ahead of C++17.
+#[test]
+fn strict_compilers_find_nothing() {
+    let folder = scratch("cpp-strict");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    for compiler in compilers(Language::Cpp) {
+        for standard in ["-std=c++17", "-std=c++20"] {
+            let flags = [
+                "-fsyntax-only",
+                "-Wpedantic",
+                "-Wconversion",
+                "-Wsign-conversion",
+                "-Wshadow",
+                "-Wold-style-cast",
+                // Of the tests' own `!"it throws"`.
+                "-Wno-string-conversion",
+                standard,
+            ];
+            let program = Program {
+                language: Language::Cpp,
+                compiler,
+                source: package().join("tests/programs/context.cpp"),
+                folder: &folder,
+                flags: &flags,
+            };
+            let (_, output) = program.compile_only();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{compiler} {standard}:\n{said}");
+        }
+    }
+}
+
 /// Every optimizing compiler makes of a contextual read what it makes of a plain one.
 #[test]
 fn reading_costs_what_reading_a_variable_costs() {

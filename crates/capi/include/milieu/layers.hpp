@@ -73,6 +73,16 @@ template <class L, class... Args>
 struct has_members<std::void_t<decltype(L{std::declval<Args>()...})>, L, Args...>
     : std::true_type {};
 
+/** The names of the values that a layer depends on. */
+template <class L>
+auto dependencies_of(const L &layer) {
+    if constexpr (has_dependencies<L>::value) {
+        return layer.depends_on();
+    } else {
+        return std::initializer_list<std::string_view>();
+    }
+}
+
 /** Any text as one that becomes a std::string by itself. */
 template <class T>
 decltype(auto) as_string(T &&argument) {
