@@ -5,8 +5,6 @@
 #include "web.hpp"
 
 #include <csignal>
-#include <fstream>
-#include <iostream>
 #include <unistd.h>
 
 namespace {
@@ -25,22 +23,20 @@ void identify_hardware(const Context &tc) {
     std::ifstream file{std::string(tc->hw.pi.profile)};
     std::string line;
     std::getline(file, line);
-    // A node of the device tree ends in a zero byte.
-    const std::string identifier = line.substr(0, std::min<std::size_t>(line.find('\0'), 128));
-    if (identifier.empty()) {
-        tc.deactivate<Profile>();
-    } else {
-        tc.activate<Profile>(identifier);
-    }
+    // A node of the device tree ends in a zero byte. Where nothing is left, the layer is inactive.
+    tc.activate<Profile>(line.substr(0, std::min<std::size_t>(line.find('\0'), 128)));
 }
 
-int run(int argc, char **argv) {
+} // namespace
+
+int main(int argc, char **argv) try {
     const sigset_t signals = blocked_signals();
-    auto options = milieu::Coordinator::options<station::Environment>(argc, argv);
-    options.system_folder = milieu_text_of(SETTINGS);
-    options.description = milieu_text_of(
-        "Serves the weather of a replayed year and this machine's sensors as a web page.");
+    auto options = milieu::Options::command_line<station::Environment>(argc, argv);
+    options.description
+        = "Serves the weather of a replayed year and this machine's sensors as a web page.";
     const milieu::Coordinator coordinator("weather-station", options);
+    coordinator.defaults({SOURCE "/settings.ini", RUST "/texts/ar.ini", RUST "/texts/de.ini",
+        RUST "/texts/es.ini", RUST "/texts/fr.ini"});
     const Context tc(coordinator);
     identify_hardware(tc);
 
@@ -60,8 +56,6 @@ int run(int argc, char **argv) {
         if (!news.message().empty()) std::cerr << "weather-station: " << news.message() << '\n';
     });
     Sensors sensors(coordinator);
-    // `milieu stream` shows the streams of a program that allows it.
-    const auto control = sensors.control();
     Web web(coordinator, sensors);
     const Watchdog watchdog(coordinator);
     std::cout << web.address() << std::endl;
@@ -69,30 +63,13 @@ int run(int argc, char **argv) {
     for (int signal = 0; sigwait(&signals, &signal) == 0 && signal == SIGHUP;) {
         try {
             identify_hardware(tc);
-            sensors.apply();
+            sensors.reload();
         } catch (const std::exception &error) {
             std::cerr << "weather-station: it goes on as before: " << error.what() << '\n';
         }
     }
     // Whatever blocks is woken by an action of this layer, or by the news of it.
     tc.activate<Shutdown>();
-    return 0;
-}
-
-} // namespace
-
-int main(int argc, char **argv) {
-    try {
-        return run(argc, argv);
-    } catch (const milieu::Error &error) {
-        if (error.result() == MILIEU_SAY) {
-            std::cout << error.what() << '\n';
-            return 0;
-        }
-        std::cerr << "weather-station: " << error.what() << '\n';
-        return 2;
-    } catch (const std::exception &error) {
-        std::cerr << "weather-station: " << error.what() << '\n';
-        return 1;
-    }
+} catch (const std::exception &error) {
+    return milieu::report("weather-station", error);
 }

@@ -20,19 +20,19 @@ private:
     static void run(const Context tc) {
         const station::Watchdog &watchdog = tc->watchdog;
         std::ofstream device;
-        while (!tc.layer(Shutdown::id())) {
+        while (!tc.is_active<Shutdown>()) {
             if (watchdog.enable && !watchdog.device.empty()) {
                 if (!device.is_open()) device.open(std::string(watchdog.device), std::ios::app);
                 device << '.' << std::flush;
+                if (!device) {
+                    std::cerr << "weather-station: " << watchdog.device << ": cannot be written\n";
+                    device = std::ofstream();
+                }
             } else {
                 let_go(device);
             }
-            if (!device) {
-                std::cerr << "weather-station: " << watchdog.device << ": cannot be written\n";
-                device = std::ofstream();
-            }
             // Any news ends the sleep, the layers security and shutdown among them.
-            tc.wait_for(std::chrono::nanoseconds(std::int64_t(watchdog.interval * 1e9)));
+            tc.wait_for(std::chrono::duration<double>(watchdog.interval));
             tc.syncLayers();
         }
         let_go(device);
@@ -40,8 +40,7 @@ private:
     /** Says that the silence from now on is meant. */
     static void let_go(std::ofstream &device) {
         if (device.is_open()) device << 'V' << std::flush;
-        device.close();
-        device.clear();
+        device = std::ofstream();
     }
 
     std::thread thread_;

@@ -1,19 +1,16 @@
 /*
  * The page, of what a context says in the layers that it is in.
  */
-#include "web.hpp"
+#pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <ctime>
+#include "sensors.hpp"
 
-namespace {
+#include <ostream>
 
 using Pi = station::Sw::Pi;
 
 /** As HTML has it. */
-std::string escaped(std::string_view text) {
+inline std::string escaped(std::string_view text) {
     std::string html;
     for (const char c : text) {
         switch (c) {
@@ -27,40 +24,41 @@ std::string escaped(std::string_view text) {
 }
 
 /** A text whose place is filled: `{value} °C`. */
-std::string filled(std::string_view text, std::string_view place, std::string_view with) {
+inline std::string filled(std::string_view text, std::string_view place, std::string_view with) {
     std::string whole(text);
     const auto at = whole.find(place);
     if (at != std::string::npos) whole.replace(at, place.size(), with);
     return escaped(whole);
 }
 
-std::string number(double value, int digits) {
+inline std::string number(double value, int digits) {
     char text[64];
     std::snprintf(text, sizeof text, "%.*f", digits, value);
     return text;
 }
 
 /** What was not measured is not a number. */
-std::string reading(double value, int digits, std::string_view unit, const Pi::Text &text) {
+inline std::string reading(
+    double value, int digits, std::string_view unit, const Pi::Text &text) {
     return std::isnan(value) ? escaped(text.no_reading)
                              : filled(unit, "{value}", number(value, digits));
 }
 
-std::string date(milieu::Time time) {
-    const auto seconds = std::chrono::system_clock::to_time_t(
-        std::chrono::time_point_cast<std::chrono::system_clock::duration>(time));
+inline std::string date(milieu::Time time) {
+    const auto now = std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch());
+    const std::time_t seconds = now.count();
     std::tm utc{};
     char text[32];
     std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", gmtime_r(&seconds, &utc));
     return text;
 }
 
-void draw_weather(std::ostream &out, const Pi::Text &text, const Readings &readings) {
+inline void draw_weather(std::ostream &out, const Pi::Text &text, const Readings &readings) {
     out << "<table><tr><th></th><th>" << escaped(text.temperature) << "</th><th>"
         << escaped(text.wind) << "</th><th>" << escaped(text.pressure) << "</th></tr>\n";
     for (const auto &[airport, now] : readings.weather) {
         const auto &[time, station, temperature, wind, pressure] = now;
-        out << "<tr><th>" << AIRPORTS[std::size_t(airport)] << "<time>" << date(time)
+        out << "<tr><th>" << milieu::to_string(station) << "<time>" << date(time)
             << "</time></th><td>" << reading(temperature, 1, text.celsius, text) << "</td><td>"
             << reading(wind, 1, text.metres_a_second, text) << "</td><td>"
             << reading(pressure, 0, text.hectopascal, text) << "</td></tr>\n";
@@ -69,13 +67,13 @@ void draw_weather(std::ostream &out, const Pi::Text &text, const Readings &readi
 }
 
 /** What the paper calculates with an accuracy (III-D): a curve of so many temperatures. */
-void draw_curve(
+inline void draw_curve(
     std::ostream &out, const Pi::Algorithm::Accuracy &accuracy, const std::deque<double> &all) {
     // Whoever asked for the page has synchronized; until the page is drawn this is a constant.
     const auto count = std::min<std::ptrdiff_t>(accuracy, static_cast<std::ptrdiff_t>(all.size()));
+    if (count < 2) return;
     const auto first = all.end() - count;
     const auto [low, high] = std::minmax_element(first, all.end());
-    if (count < 2) return;
     const double scale = 100 / std::max(*high - *low, 1.0);
     out << "<svg viewBox='-5 -5 610 110' data-points='" << count << "'><polyline points='";
     for (auto it = first; it != all.end(); ++it) {
@@ -85,7 +83,7 @@ void draw_curve(
     out << "'/></svg>\n";
 }
 
-void draw_machine(std::ostream &out, const Pi::Text &text, const Readings &readings) {
+inline void draw_machine(std::ostream &out, const Pi::Text &text, const Readings &readings) {
     const double load = readings.load ? readings.load->one_minute : NAN;
     const double level = readings.battery ? readings.battery->level_percent : NAN;
     out << "<dl><dt>" << escaped(text.load) << "</dt><dd id='load'>"
@@ -94,17 +92,17 @@ void draw_machine(std::ostream &out, const Pi::Text &text, const Readings &readi
 }
 
 /** As in the paper (II): a function takes the one value that it needs. */
-void print_watchdog_status(std::ostream &out, const station::Watchdog::Enable &enable) {
+inline void print_watchdog_status(std::ostream &out, const station::Watchdog::Enable &enable) {
     if (enable) out << "<p id='watchdog'><code>" << enable.getName() << "</code></p>\n";
 }
 
 /** Each language calls itself as it does where it is entered. */
-void draw_languages(std::ostream &out, const Context &tc) {
-    const auto current = tc.layer(Language::id());
+inline void draw_languages(std::ostream &out, const Context &tc) {
+    const auto current = tc.layer<Language>();
     out << "<form method='post' action='/language'>";
     for (const std::string_view code : Pi::Language::texts) {
-        if (code == "browser") continue;
-        tc.with<Language>(std::string(code))([&] {
+        if (code == to_string(Pi::LanguageChoice::Browser)) continue;
+        tc.with<Language>(code)([&] {
             out << "<button name='language' value='" << code << '\''
                 << (code == current ? " aria-current='true'>" : ">") << escaped(tc->sw.pi.text.name)
                 << "</button>";
@@ -113,21 +111,20 @@ void draw_languages(std::ostream &out, const Context &tc) {
     out << "</form>\n";
 }
 
-void draw_profile(std::ostream &out, const Context &tc) {
+inline void draw_profile(std::ostream &out, const Context &tc) {
     const auto &text = tc->sw.pi.text;
     const auto &gpio = tc->hw.pi.gpio;
-    const auto profile = tc.layer(Profile::id());
+    const auto profile = tc.layer<Profile>();
     out << "<footer>"
         << (profile ? filled(text.profile, "{name}", *profile) : escaped(text.profile_none))
         << " <code>" << escaped(gpio.folder) << ' ' << escaped(gpio.tamper) << "</code></footer>\n";
 }
 
-} // namespace
-
-void draw_page(std::ostream &out, const Context &tc, const Readings &readings) {
+/** Draws what the visitor sees whose session and language are entered. */
+inline void draw_page(std::ostream &out, const Context &tc, const Readings &readings) {
     const Pi &pi = tc->sw.pi;
     const auto title = escaped(pi.text.title);
-    out << "<!DOCTYPE html>\n<html lang='" << escaped(*tc.layer(Language::id())) << "' dir='"
+    out << "<!DOCTYPE html>\n<html lang='" << escaped(*tc.layer<Language>()) << "' dir='"
         << escaped(pi.text.direction) << "'><head><meta charset='utf-8'>"
         << "<meta name='viewport' content='width=device-width'>"
         << "<meta http-equiv='refresh' content='" << std::ceil(pi.web.refresh) << "'>"
