@@ -41,6 +41,7 @@ pub const PACKAGES: &[&str] = &[
     "milieu-context",
     "milieu-store",
     "milieu-stream",
+    "milieu-threads",
     CAPI,
 ];
 

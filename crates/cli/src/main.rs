@@ -12,6 +12,7 @@ mod bench;
 mod completion;
 mod files;
 mod key;
+mod manual;
 mod nearest;
 mod spec;
 mod stream;
@@ -32,6 +33,7 @@ enum Noun {
     Stream(stream::Stream),
     Bench(bench::Bench),
     Completion(completion::Completion),
+    Manual(manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Ok(Noun::Stream(stream)) => stream.run(),
         Ok(Noun::Bench(bench)) => bench.run(),
         Ok(Noun::Completion(completion)) => completion.run(),
+        Ok(Noun::Manual(manual)) => manual.run(),
         Err(answer) => say(&answer),
     }
 }
