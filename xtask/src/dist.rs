@@ -7,6 +7,7 @@
 //!   lib/libmilieu.a  libmilieu.so → libmilieu.so.0 → libmilieu.so.0.1.0
 //!   lib/pkgconfig/milieu.pc
 //!   lib/cmake/Milieu/MilieuConfig.cmake …
+//!   share/man/man1/milieu.1 …  share/man/man3/milieu.3 …
 //!   share/doc/milieu/…  share/bash-completion/…  share/zsh/…  share/fish/…
 //! ```
 //!
@@ -17,9 +18,11 @@
 mod build;
 mod licenses;
 mod link;
+mod manual;
 mod tree;
 
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -158,8 +161,9 @@ fn lay_out(
     if let Some(program) = &built.program {
         let program = tree.copy(program, "bin/milieu")?;
         link::strip(cc, "--strip-all", &program)?;
-        completions(tree, &program)?;
+        of_program(tree, &program)?;
     }
+    manual(tree, &names.version)?;
     documents(arguments, tree)
 }
 
@@ -207,27 +211,63 @@ impl Templates {
     }
 }
 
-/// The program knows its completions, unless it is for another machine.
-fn completions(tree: &Staging, program: &Path) -> Result<()> {
+/// The program knows its completions and manual pages, unless it is for another
+/// machine.
+fn of_program(tree: &Staging, program: &Path) -> Result<()> {
+    if !crate::process::succeeds_silently(command(program, &["--version"])) {
+        eprintln!(
+            "note: bin/milieu does not run on this machine, so completions and its manual pages \
+             are left out"
+        );
+        return Ok(());
+    }
     for (shell, file) in [
         ("bash", "share/bash-completion/completions/milieu"),
         ("zsh", "share/zsh/site-functions/_milieu"),
         ("fish", "share/fish/vendor_completions.d/milieu.fish"),
     ] {
-        let output = std::process::Command::new(program)
-            .args(["completion", shell])
-            .output();
-        match output {
-            Ok(output) if output.status.success() => {
-                tree.write(file, &String::from_utf8(output.stdout)?)?;
-            }
-            _ => {
-                eprintln!(
-                    "note: bin/milieu does not run on this machine, so completions are left out"
-                );
-                return Ok(());
-            }
-        }
+        let script = crate::process::output(command(program, &["completion", shell]))?;
+        tree.write(file, &script)?;
+    }
+    let mut pages = command(program, &["manual", "--out"]);
+    pages.arg(tree.path("share/man/man1")?);
+    crate::process::output(pages).map(drop)
+}
+
+fn command(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// The pages of the C interface.
+fn manual(tree: &Staging, version: &str) -> Result<()> {
+    let page = manual::Page {
+        name: "milieu",
+        summary: "the C interface of Milieu",
+        include: "#include <milieu.h>",
+        see_also: &[
+            ("milieu", "1"),
+            ("milieu-spec-generate", "1"),
+            ("milieu-streams", "3"),
+        ],
+        version,
+    };
+    let streams = manual::Page {
+        name: "milieu-streams",
+        summary: "streams of events for programs in C",
+        include: "#include <milieu/streams.h>",
+        see_also: &[("milieu-stream", "1"), ("milieu", "3")],
+        version,
+    };
+    for (page, header) in [(page, "milieu.h"), (streams, "milieu/streams.h")] {
+        let header = crate::process::root()
+            .join("crates/capi/include")
+            .join(header);
+        let text = std::fs::read_to_string(&header)
+            .with_context(|| format!("cannot read {}", header.display()))?;
+        let file = format!("share/man/man3/{}.3", page.name);
+        tree.write(file, &page.of(&text))?;
     }
     Ok(())
 }

@@ -54,9 +54,9 @@ fn the_tree_is_what_a_distribution_installs() {
     }
     let mut there = files(tree());
     let is_among_many = |file: &String| {
-        ["docs/", "licenses/"]
+        ["milieu/docs/", "milieu/licenses/", "man/man1/milieu-"]
             .iter()
-            .any(|it| file.contains(&format!("milieu/{it}")))
+            .any(|it| file.contains(it))
     };
     assert!(there.contains(&"share/doc/milieu/docs/c-and-cpp.md".to_owned()));
     let of_libc = "share/doc/milieu/licenses/libc-";
@@ -79,6 +79,9 @@ fn the_tree_is_what_a_distribution_installs() {
         "share/doc/milieu/LICENSES.md",
         "share/doc/milieu/README.md",
         "share/fish/vendor_completions.d/milieu.fish",
+        "share/man/man1/milieu.1",
+        "share/man/man3/milieu-streams.3",
+        "share/man/man3/milieu.3",
         "share/zsh/site-functions/_milieu",
     ]
     .map(String::from)
@@ -97,6 +100,73 @@ fn the_tree_is_what_a_distribution_installs() {
         assert!(!text.contains(&*root().to_string_lossy()), "{file}");
         let is_filled = !file.starts_with("lib/") || !text.contains("@VERSION@");
         assert!(is_filled, "{file}");
+    }
+}
+
+/// Every verb has its page, and no reader of pages finds fault with one.
+#[test]
+fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
+    if !has(&["cc"]) {
+        return;
+    }
+    let folder = tree().join("share/man");
+    let pages = files(&folder);
+    let mut documented: Vec<String> = files(&root().join("crates/cli/tests/help"));
+    for page in &mut documented {
+        *page = format!("man1/{}", page.replace(".txt", ".1"));
+    }
+    documented.extend(["man3/milieu-streams.3", "man3/milieu.3"].map(String::from));
+    assert_eq!(pages, documented);
+
+    let read = |page: &str| fs::read_to_string(folder.join(page)).expect("it is text");
+    let get = read("man1/milieu-key-get.1");
+    for part in [
+        ".TH \"MILIEU-KEY-GET\" \"1\" \"\" \"milieu 0.1.0\" \"User Commands\"\n",
+        "\n\\fBmilieu key get\\fR [OPTIONS] <NAME>\n",
+        "\n.SH EXAMPLES\n.nf\nmilieu key get \\-\\-app weather\\-station",
+        "\n.SH \"SEE ALSO\"\n\\fBmilieu\\-key\\fR(1)\n",
+    ] {
+        assert!(get.contains(part), "{part}\n{get}");
+    }
+    // All functions that the library has are described.
+    for (page, header) in [
+        ("man3/milieu.3", "milieu.h"),
+        ("man3/milieu-streams.3", "milieu/streams.h"),
+    ] {
+        let page = read(page);
+        let header = root().join("crates/capi/include").join(header);
+        let header = fs::read_to_string(header).expect("it is text");
+        let mut functions = 0;
+        for line in header
+            .lines()
+            .filter(|line| !line.starts_with([' ', '/', '#']))
+        {
+            let Some((before, _)) = line.split_once('(') else {
+                continue;
+            };
+            let name = before.rsplit([' ', '*']).next().unwrap_or_default();
+            if name.starts_with("milieu_") {
+                assert!(page.contains(&format!("{name}(")), "{name}");
+                functions += 1;
+            }
+        }
+        assert!(functions > 20, "{functions}");
+    }
+
+    for (reader, arguments) in [
+        ("mandoc", ["-T", "lint", "-W", "warning"].as_slice()),
+        ("groff", &["-man", "-ww", "-z", "-T", "utf8"]),
+    ] {
+        let mut reader = Command::new(reader);
+        reader.args(arguments).args(&pages).current_dir(&folder);
+        let Ok(output) = reader.output() else {
+            eprintln!("skipped: {reader:?} does not start");
+            continue;
+        };
+        let said = said(&output);
+        // A page says the version, and no date.
+        let faults = said.lines().filter(|it| !it.contains("missing date"));
+        assert_eq!(faults.collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }
 

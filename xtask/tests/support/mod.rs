@@ -6,7 +6,6 @@
 
 use std::{
     env, fs,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
@@ -56,48 +55,15 @@ pub fn said(output: &Output) -> String {
         .concat()
 }
 
-/// A folder with the library and the command, as the tests of the workspace have
-/// built them. What they have not built is built.
-pub fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let test = env::current_exe().expect("a test knows where it is");
-        let deps = test.parent().expect("it is in a folder");
-        let debug = deps.parent().expect("and that is in another");
-        let newest = || {
-            let archives = fs::read_dir(deps)
-                .expect("it can be listed")
-                .filter_map(|file| {
-                    let file = file.ok()?;
-                    let name = file.file_name().into_string().ok()?;
-                    let is_ours = name.starts_with("libmilieu_capi-") && name.ends_with(".a");
-                    is_ours.then_some((file.metadata().ok()?.modified().ok()?, file.path()))
-                });
-            archives.max().map(|(_, path)| path)
-        };
-        let program = debug.join("milieu");
-        let cargo = || Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-        if !program.exists() {
-            let arguments = ["build", "--package", "milieu-cli"];
-            succeed(cargo().args(arguments).current_dir(root()));
-        }
-        let archive = newest().unwrap_or_else(|| {
-            let arguments = ["build", "--package", "milieu-capi"];
-            succeed(cargo().args(arguments).current_dir(root()));
-            newest().unwrap_or(debug.join("libmilieu_capi.a"))
-        });
-        let folder = scratch("built");
-        symlink(archive, folder.join("libmilieu_capi.a")).expect("a link can be made");
-        symlink(program, folder.join("milieu")).expect("a link can be made");
-        folder
-    })
-}
-
-/// Lays out a tree.
+/// Lays out a tree of what is built for that, with the features that are installed.
+/// It is built in a folder of its own: other tests run programs of the usual one,
+/// which would be replaced meanwhile by those of other features.
 pub fn dist(dest: &Path, arguments: &[&str]) -> Command {
     let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    xtask.arg("dist").arg("--dest").arg(dest).args(arguments);
-    xtask.arg("--built").arg(built());
+    xtask.args(["dist", "--profile", "dev", "--dest"]).arg(dest);
+    xtask.args(arguments);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
+    xtask.env("CARGO_TARGET_DIR", target);
     xtask
 }
 
