@@ -139,8 +139,27 @@ impl Target {
             .args(["--target", self.triple])
             .env(format!("CARGO_TARGET_{variable}_LINKER"), self.tool("gcc"));
         if !self.runs_here() {
-            cargo.env(format!("CARGO_TARGET_{variable}_RUNNER"), self.runner());
+            cargo
+                .env(format!("CARGO_TARGET_{variable}_RUNNER"), self.runner())
+                // For programs that others start.
+                .env("QEMU_LD_PREFIX", format!("/usr/{}", self.tools));
         }
+    }
+
+    /// What keeps programs for it from starting others for it, with the command that
+    /// mends it: the kernel has to know the emulator.
+    pub fn lacks_start(&self) -> Option<(String, String)> {
+        let known = Path::new("/proc/sys/fs/binfmt_misc").join(self.emulator);
+        if self.runs_here() || known.exists() {
+            return None;
+        }
+        Some((
+            format!("the kernel does not start {} for programs", self.emulator),
+            "sudo apt-get install -y --no-install-recommends qemu-user-binfmt binfmt-support && \
+             sudo mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc && \
+             sudo update-binfmts --enable"
+                .to_owned(),
+        ))
     }
 
     /// The folder of the build's output that has what is for it.

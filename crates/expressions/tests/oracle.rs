@@ -170,7 +170,9 @@ fn known_difference(
             "UTC is written `Z`",
         ),
         (
-            refuses("cannot convert Timestamp("),
+            // Within another call it does not say what it refused.
+            refuses("cannot convert Timestamp(")
+                || (text.contains("int(timestamp(") && refuses("Missing argument or target")),
             "`int` takes points in time, and gives seconds",
         ),
         (

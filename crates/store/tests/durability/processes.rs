@@ -6,7 +6,7 @@
 //! what is there in the end, and nobody's commit comes before one that had ended
 //! when it began.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ struct Told {
 }
 
 /// The child: writes for so many seconds, a key of its own, one that all write, and a counter.
+/// Where disks or processors are slow it goes on until it has replaced a value of both that
+/// are shared: others may have won each time, or have counted to the same number.
 pub fn child(arguments: &[&str]) {
     let [path, process, strategy, seconds] = arguments else {
         panic!("{arguments:?}");
@@ -48,12 +50,13 @@ pub fn child(arguments: &[&str]) {
     let mut writer = Writer {
         path: Path::new(path),
         store: open(Path::new(path)),
+        replaced: BTreeSet::new(),
     };
     child::say("ready");
     child::wait();
     let end = Instant::now() + Duration::from_secs(seconds.parse().unwrap());
     let mut number = 0;
-    while Instant::now() < end {
+    while Instant::now() < end || !writer.has_replaced([SHARED, COUNTER]) {
         number += 1;
         let value = format!("{process}-{number}");
         writer.commit(&[(&own, &value)], Strategy::Refuse);
@@ -66,9 +69,15 @@ pub fn child(arguments: &[&str]) {
 struct Writer<'a> {
     path: &'a Path,
     store: Store,
+    /// The keys of which it has replaced a value.
+    replaced: BTreeSet<String>,
 }
 
 impl Writer<'_> {
+    fn has_replaced(&self, keys: [&str; 2]) -> bool {
+        keys.iter().all(|&key| self.replaced.contains(key))
+    }
+
     fn value(&self, key: &str) -> Option<String> {
         self.store
             .keys()
@@ -112,6 +121,7 @@ impl Writer<'_> {
                         .1;
                     let replaced = replaced.unwrap_or_default();
                     child::say(&format!("{began} {ended} {name} {value} {replaced}"));
+                    self.replaced.insert(name.as_str().to_owned());
                 }
                 true
             }
