@@ -14,10 +14,18 @@ struct Untouched {
     std::string_view operator()() const { return "yes"; }
 };
 
-struct Session {
-    static constexpr std::string_view id() { return "session"; }
+struct Named {
     std::string_view operator()() const { return name; }
     std::string_view name;
+};
+struct Session : Named {
+    static constexpr std::string_view id() { return "session"; }
+};
+struct Language : Named {
+    static constexpr std::string_view id() { return "language"; }
+};
+struct Country : Named {
+    static constexpr std::string_view id() { return "country"; }
 };
 
 // The compiler does not know what is there.
@@ -88,8 +96,19 @@ static Loop made(std::string_view name) {
     if (name == "set-text")
         return with_context(
             [](Context &cx, std::uint64_t i) { cx->text = i % 2 ? "de" : "en"; });
-    if (name == "name")
-        return with_context([](Context &cx, std::uint64_t) { look(cx->a.of_43_chars.v.getName()); });
+    if (name == "name") {
+        auto opened = std::make_shared<Opened<>>();
+        return [opened](std::uint64_t times) {
+            opened->cx.with<Session>("anna").with<Language>("de").with<Country>("AT")([&] {
+                for (std::uint64_t i = 0; i < times; ++i) {
+                    look(opened->cx);
+                    look(opened->cx->an.of_43_ch.getName());
+                }
+            });
+        };
+    }
+    if (name == "name-inactive")
+        return with_context([](Context &cx, std::uint64_t) { look(cx->an.of_43_ch.getName()); });
     if (name == "new") {
         auto opened = std::make_shared<Opened<>>();
         return [opened](std::uint64_t times) {

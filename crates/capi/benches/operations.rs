@@ -63,8 +63,8 @@ macro_rules! called {
     };
 }
 called! {
-    milieu_context_activate milieu_context_deactivate milieu_context_enter milieu_context_fork
-    milieu_context_free milieu_context_leave milieu_context_name milieu_context_new
+    milieu_context_activate milieu_context_deactivate milieu_context_enter
+    milieu_context_enter_all milieu_context_fork milieu_context_free milieu_context_leave milieu_context_name milieu_context_new
     milieu_context_set_signed milieu_context_set_text milieu_context_sync milieu_coordinator_free
     milieu_coordinator_new milieu_message
 }
@@ -132,6 +132,7 @@ fn operations() -> Vec<Operation> {
         paired("set", || cpp(c"set"), || rust(set)),
         paired("set-text", || cpp(c"set-text"), || rust(set_text)),
         alone("name", || cpp(c"name")),
+        alone("name-inactive", || cpp(c"name-inactive")),
         paired("new", || cpp(c"new"), || cpp(c"fork")),
         alone("fork", || cpp(c"fork")),
         alone("rust-loop", || rust(|cx, _| { black_box(cx); })),

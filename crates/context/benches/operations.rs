@@ -24,7 +24,7 @@ environment! { mod env;
     v6: i64 = "/sw/pi/%session%/v6";
     v7: i64 = "/sw/pi/%session%/v7";
     v8: Text = "/sw/pi/%session%/v8" { "default" = "en" };
-    name: Text = "/a/%session%/of-43-chars/%language%/%country%/v";
+    name: Text = "/an/%session%/of-43-ch/%language%/%country%";
 }
 environment! { mod lists; ports: Array<u16> = "/ports/#"; }
 environment! { mod small;
@@ -236,7 +236,15 @@ fn operations() -> Vec<Operation> {
                 cx.sync();
             })
         }),
-        alone("name", || with_context(|cx| { black_box(cx.name::<at::name>()); })),
+        alone("name", || {
+            let (_, mut cx) = open();
+            Box::new(move |n| {
+                let cx = cx.enter((Session("anna"), Language("de"), Country("AT")));
+                for _ in 0..n {
+                    black_box(black_box(&cx).name::<at::name>());
+                }
+            })
+        }),
         alone("request", || {
             let (cx, _) = sessions(10, 1);
             let id = Identifier::of(3);

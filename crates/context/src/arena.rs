@@ -183,6 +183,23 @@ pub const SHORT: usize = 16;
 /// As `std::ptr::copy_nonoverlapping`.
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if length > SHORT {
+            std::ptr::copy_nonoverlapping(from, to, length);
+        } else {
+            copy_short(from, to, length);
+        }
+    }
+}
+
+/// The same without a call, for at most [`SHORT`] bytes.
+///
+/// # Safety
+///
+/// As `std::ptr::copy_nonoverlapping`.
+#[inline]
+pub unsafe fn copy_short(from: *const u8, to: *mut u8, length: usize) {
     /// Copies first and last word, which may overlap.
     #[inline]
     unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, length: usize) {
@@ -195,18 +212,17 @@ unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
             to.add(last).cast::<T>().write_unaligned(second);
         }
     }
+    debug_assert!(length <= SHORT);
     // SAFETY: each access lies within `length`, as the caller vouches for all of it.
     unsafe {
-        if length > SHORT {
-            std::ptr::copy_nonoverlapping(from, to, length);
-        } else if length >= 8 {
+        if length >= 8 {
             ends::<u64>(from, to, length);
         } else if length >= 4 {
             ends::<u32>(from, to, length);
+        } else if length >= 2 {
+            ends::<u16>(from, to, length);
         } else if length > 0 {
             to.write(from.read());
-            to.add(length / 2).write(from.add(length / 2).read());
-            to.add(length - 1).write(from.add(length - 1).read());
         }
     }
 }

@@ -320,6 +320,7 @@ impl Erased {
     }
 
     /// Appends the name that a value has in the active layers.
+    #[inline]
     pub fn name_into(&self, index: usize, name: &mut String) {
         let own = &self.core.plan.values[index].spec.own;
         own.name_into(Layers(&self.core.layers), name);

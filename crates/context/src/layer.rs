@@ -4,7 +4,9 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 
 use milieu_keys::escape_value;
 
-use crate::{Descriptor, Value, core::Core, frame::Filling, hash::Hash, schema::ValueSpec};
+use crate::{
+    Descriptor, Value, arena::SHORT, core::Core, frame::Filling, hash::Hash, schema::ValueSpec,
+};
 
 /// A layer: a dimension along which contextual values differ.
 ///
@@ -490,6 +492,9 @@ const HASHED: u32 = 4;
 const GLOBAL: u32 = 8;
 /// Its value is its frame's own binding, by the position in the upper bits.
 const OWN: u32 = 16;
+/// It is active with a short value that is part of a name as it is, which is known
+/// once it is `HASHED`.
+const PLAIN: u32 = 32;
 const POSITION: u32 = 8;
 
 /// Where a layer's value comes from.
@@ -596,6 +601,17 @@ impl LayerCell {
         if self.length == 0 {
             return "";
         }
+        // SAFETY: it has a text.
+        unsafe { self.text() }
+    }
+
+    /// As [`raw`](LayerCell::raw).
+    ///
+    /// # Safety
+    ///
+    /// The value is not empty.
+    #[inline]
+    unsafe fn text(&self) -> &str {
         // SAFETY: `new` was given the parts of a `str` that is still there.
         unsafe {
             let bytes = std::slice::from_raw_parts(self.text, self.length as usize);
@@ -612,13 +628,13 @@ impl LayerCell {
     pub unsafe fn set(&mut self, text: *const u8, length: usize) {
         self.text = text;
         self.length = u32::try_from(length).expect("layer values are shorter than 4 GiB");
-        self.flags &= !HASHED;
+        self.flags &= !(HASHED | PLAIN);
     }
 
     /// Makes the layer inactive, without looking at its text.
     pub fn clear(&mut self) {
         self.length = 0;
-        self.flags &= !HASHED;
+        self.flags &= !(HASHED | PLAIN);
     }
 
     /// Whether the layer is active.
@@ -632,12 +648,24 @@ impl LayerCell {
         escaped(self.raw())
     }
 
+    /// The value, where it is known to be short, and part of a name as it is.
+    #[inline]
+    pub fn short(&self) -> Option<&str> {
+        // SAFETY: the flag says that there is a value.
+        (self.flags & PLAIN != 0).then(|| unsafe { self.text() })
+    }
+
     /// Computes the hash once, for a layer that names depend on.
     #[inline]
     pub fn make_hash(&mut self) {
         if self.flags & HASHED == 0 {
-            self.hash = level(self.raw());
-            self.flags |= HASHED;
+            let (hash, plain) = level(self.raw());
+            self.hash = hash;
+            self.flags |= if plain && self.length <= SHORT as u32 {
+                HASHED | PLAIN
+            } else {
+                HASHED
+            };
         }
     }
 
@@ -646,20 +674,21 @@ impl LayerCell {
         if self.flags & HASHED != 0 {
             self.hash
         } else {
-            level(self.raw())
+            level(self.raw()).0
         }
     }
 }
 
-/// The hash of a level that consists of one layer.
+/// The hash of a level that consists of one layer, and whether that is active and
+/// its value part of a name as it is.
 #[inline]
-fn level(raw: &str) -> Hash {
+fn level(raw: &str) -> (Hash, bool) {
     if raw.is_empty() {
-        Hash::level("%")
+        (Hash::level("%"), false)
     } else if needs_escape(raw) {
-        Hash::level(&escaped(raw))
+        (Hash::level(&escaped(raw)), false)
     } else {
-        Hash::level(raw)
+        (Hash::level(raw), true)
     }
 }
 

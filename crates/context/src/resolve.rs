@@ -3,13 +3,15 @@
 //! A pattern is compiled once into levels. Levels before the first placeholder
 //! are one literal prefix with one hash; a level that is a single placeholder
 //! contributes the hash that its layer's cell already holds. Resolving a name
-//! to look it up therefore builds no string.
+//! to look it up therefore builds no string. Who wants to see it gets the texts
+//! between the placeholders, joined beforehand, and what layers put there.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use milieu_keys::{Pattern, Piece, name::seal_level, sort};
 
 use crate::{
+    arena::{SHORT, copy_short},
     hash::Hash,
     layer::LayerCell,
     map::{Column, Map, Place},
@@ -29,21 +31,88 @@ pub enum Part {
 /// One level of a compiled pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Level {
-    Literal(Box<str>, Hash),
+    /// It is always the same; its text is among those of the [`Resolution`].
+    Literal(Hash),
+    Varying(Varying),
+}
+
+/// A level that depends on layers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Varying {
+    /// The layer alone.
     Layer(Slot),
-    Mixed(Box<[Part]>),
+    Mixed(Arc<[Part]>),
 }
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Resolution {
     /// The literal levels before the first placeholder, as the name of a parent.
-    prefix: Box<str>,
-    prefix_hash: Hash,
+    prefix: Hash,
     /// The levels from there to the last but one.
     levels: Box<[Level]>,
     /// The last level.
     pub base: Level,
+    /// The same as it is written.
+    pieces: Box<[Written]>,
+}
+
+/// A part of a name: a few bytes that are always the same, with their slashes,
+/// and a level that varies.
+#[derive(Clone, Debug)]
+struct Written {
+    /// Whole characters, of so many bytes. All are copied, which takes no more
+    /// than to copy some.
+    bytes: [u8; SHORT],
+    length: usize,
+    then: Then,
+}
+
+/// What follows in a name.
+#[derive(Clone, Debug)]
+enum Then {
+    Layer(Slot),
+    Mixed(Arc<[Part]>),
+    Nothing,
+}
+
+impl Written {
+    /// The most that is copied for one of them without a call.
+    const ROOM: usize = 2 * SHORT;
+
+    /// Appends it, whatever it is.
+    #[cold]
+    fn write(&self, layers: Layers<'_>, name: &mut String) {
+        let text = std::str::from_utf8(&self.bytes[..self.length]);
+        name.push_str(text.unwrap_or_default());
+        match &self.then {
+            Then::Layer(slot) => name.push_str(&layers.shown(*slot)),
+            Then::Mixed(parts) => name.push_str(&mixed(parts, layers)),
+            Then::Nothing => {}
+        }
+    }
+
+    /// Appends a text, and what follows it.
+    fn append(mut text: &str, then: Then, pieces: &mut Vec<Written>) {
+        loop {
+            let fits = |at: &usize| text.is_char_boundary(*at);
+            let length = (0..=text.len().min(SHORT)).rfind(fits).unwrap_or(0);
+            let (begin, rest) = text.split_at(length);
+            let mut bytes = [0; SHORT];
+            bytes[..length].copy_from_slice(begin.as_bytes());
+            let piece = |then| Written {
+                bytes,
+                length,
+                then,
+            };
+            if rest.is_empty() {
+                pieces.push(piece(then));
+                return;
+            }
+            pieces.push(piece(Then::Nothing));
+            text = rest;
+        }
+    }
 }
 
 /// The active layers of a context, by slot.
@@ -67,48 +136,36 @@ impl<'a> Layers<'a> {
             text
         }
     }
+
+    /// The same, where that is short and known without a look at the value.
+    #[inline]
+    fn short(self, slot: Slot) -> Option<&'a str> {
+        match self.0.get(slot as usize) {
+            Some(cell) if cell.is_active() => cell.short(),
+            _ => Some("%"),
+        }
+    }
 }
 
 impl Level {
-    fn of(mut parts: Vec<Part>) -> Level {
-        match parts.as_mut_slice() {
-            [] => Level::Literal("".into(), Hash::level("")),
-            [Part::Literal(text)] => {
-                let text = std::mem::take(text);
-                let hash = Hash::level(&text);
-                Level::Literal(text, hash)
-            }
-            [Part::Layer(slot)] => Level::Layer(*slot),
-            _ => Level::Mixed(parts.into()),
-        }
-    }
-
     #[inline]
     pub fn hash(&self, layers: Layers<'_>) -> Hash {
         match self {
-            Level::Literal(_, hash) => *hash,
-            Level::Layer(slot) => match layers.0.get(*slot as usize) {
+            Level::Literal(hash) => *hash,
+            Level::Varying(Varying::Layer(slot)) => match layers.0.get(*slot as usize) {
                 Some(cell) => cell.hash(),
                 None => Hash::level("%"),
             },
-            Level::Mixed(parts) => Hash::level(&mixed(parts, layers)),
-        }
-    }
-
-    fn text<'a>(&'a self, layers: Layers<'a>) -> Cow<'a, str> {
-        match self {
-            Level::Literal(text, _) => Cow::Borrowed(text),
-            Level::Layer(slot) => layers.shown(*slot),
-            Level::Mixed(parts) => Cow::Owned(mixed(parts, layers)),
+            Level::Varying(Varying::Mixed(parts)) => Hash::level(&mixed(parts, layers)),
         }
     }
 
     fn slots(&self, found: &mut Vec<Slot>) {
         match self {
-            Level::Literal(..) => {}
-            Level::Layer(slot) => found.push(*slot),
-            Level::Mixed(parts) => {
-                for part in parts {
+            Level::Literal(_) => {}
+            Level::Varying(Varying::Layer(slot)) => found.push(*slot),
+            Level::Varying(Varying::Mixed(parts)) => {
+                for part in &**parts {
                     match part {
                         Part::Literal(_) => {}
                         Part::Layer(slot) => found.push(*slot),
@@ -149,54 +206,66 @@ fn mixed(parts: &[Part], layers: Layers<'_>) -> String {
     level
 }
 
-/// As much as a level of a name has with its slash, mostly.
-const LEVEL: usize = 16;
-
 impl Resolution {
     /// Compiles a pattern; `slot_of` numbers its layers.
     pub fn new(pattern: &Pattern, mut slot_of: impl FnMut(&str) -> Slot) -> Resolution {
-        let mut levels = Vec::new();
-        let mut level: Vec<Part> = Vec::new();
+        let mut levels = vec![Vec::new()];
         for piece in pattern.pieces() {
-            match piece {
+            let part = match piece {
                 Piece::Literal(text) => {
-                    for (i, part) in split_levels(text).into_iter().enumerate() {
+                    for (i, text) in split_levels(text).into_iter().enumerate() {
                         if i > 0 {
-                            levels.push(Level::of(std::mem::take(&mut level)));
+                            levels.push(Vec::new());
                         }
-                        if !part.is_empty() {
-                            level.push(Part::Literal(part.into()));
+                        if let Some(level) = levels.last_mut().filter(|_| !text.is_empty()) {
+                            level.push(Part::Literal(text.into()));
                         }
                     }
+                    continue;
                 }
-                Piece::Layer(id) => level.push(Part::Layer(slot_of(id))),
-                Piece::Group(ids) => {
-                    level.push(Part::Group(ids.iter().map(|id| slot_of(id)).collect()));
-                }
+                Piece::Layer(id) => Part::Layer(slot_of(id)),
+                Piece::Group(ids) => Part::Group(ids.iter().map(|id| slot_of(id)).collect()),
+            };
+            if let Some(level) = levels.last_mut() {
+                level.push(part);
             }
         }
-        let base = Level::of(level);
+        let (mut pieces, mut text) = (Vec::new(), String::new());
         // The first level is the empty one before the leading slash.
-        let mut levels = levels.split_off(1.min(levels.len()));
-        let literal = levels
-            .iter()
-            .position(|level| !matches!(level, Level::Literal(..)))
-            .unwrap_or(levels.len());
-        let rest = levels.split_off(literal);
-        let mut prefix = String::new();
-        let mut prefix_hash = Hash::ROOT;
-        for level in &levels {
-            if let Level::Literal(text, hash) = level {
-                prefix.push('/');
-                prefix.push_str(text);
-                prefix_hash = prefix_hash.then(*hash);
-            }
+        let levels = levels.into_iter().skip(1).map(|parts| {
+            text.push('/');
+            let varying = match parts.as_slice() {
+                [] => return Level::Literal(Hash::level("")),
+                [Part::Literal(literal)] => {
+                    text.push_str(literal);
+                    return Level::Literal(Hash::level(literal));
+                }
+                [Part::Layer(slot)] => Varying::Layer(*slot),
+                _ => Varying::Mixed(parts.into()),
+            };
+            let then = match &varying {
+                Varying::Layer(slot) => Then::Layer(*slot),
+                Varying::Mixed(parts) => Then::Mixed(parts.clone()),
+            };
+            Written::append(&text, then, &mut pieces);
+            text.clear();
+            Level::Varying(varying)
+        });
+        let mut levels: Vec<Level> = levels.collect();
+        if !text.is_empty() {
+            Written::append(&text, Then::Nothing, &mut pieces);
         }
+        let base = levels.pop().unwrap_or(Level::Literal(Hash::level("")));
+        let literal = |level: &Level| match level {
+            Level::Literal(hash) => Some(*hash),
+            Level::Varying(_) => None,
+        };
+        let prefix: Vec<Hash> = levels.iter().map_while(literal).collect();
         Resolution {
-            prefix: prefix.into(),
-            prefix_hash,
-            levels: rest.into(),
+            levels: levels.split_off(prefix.len()).into(),
+            prefix: prefix.into_iter().fold(Hash::ROOT, Hash::then),
             base,
+            pieces: pieces.into(),
         }
     }
 
@@ -217,9 +286,9 @@ impl Resolution {
 
     #[inline]
     pub fn parent_hash(&self, layers: Layers<'_>) -> Hash {
-        self.levels.iter().fold(self.prefix_hash, |hash, level| {
-            hash.then(level.hash(layers))
-        })
+        self.levels
+            .iter()
+            .fold(self.prefix, |hash, level| hash.then(level.hash(layers)))
     }
 
     /// Looks the name up.
@@ -237,18 +306,41 @@ impl Resolution {
 
     /// The name in full.
     pub fn name(&self, layers: Layers<'_>) -> String {
-        let mut name = String::with_capacity(self.prefix.len() + LEVEL * (self.levels.len() + 1));
+        let mut name = String::with_capacity(Written::ROOM * self.pieces.len());
         self.name_into(layers, &mut name);
         name
     }
 
     /// Appends the name in full.
     pub fn name_into(&self, layers: Layers<'_>, name: &mut String) {
-        name.push_str(&self.prefix);
-        for level in self.levels.iter().chain([&self.base]) {
-            name.push('/');
-            name.push_str(&level.text(layers));
+        let room = Written::ROOM * self.pieces.len();
+        name.reserve(room);
+        let (mut start, mut length) = (name.as_mut_ptr(), name.len());
+        for piece in &self.pieces {
+            let then = match &piece.then {
+                Then::Layer(slot) => layers.short(*slot),
+                Then::Mixed(_) => None,
+                Then::Nothing => Some(""),
+            };
+            if let Some(then) = then {
+                // SAFETY: there is room for as much as this of each piece, and
+                // what is copied lies elsewhere.
+                unsafe {
+                    let end = start.add(length);
+                    end.cast::<[u8; SHORT]>().write(piece.bytes);
+                    copy_short(then.as_ptr(), end.add(piece.length), then.len());
+                }
+                length += piece.length + then.len();
+            } else {
+                // SAFETY: so much has been written, of whole characters.
+                unsafe { name.as_mut_vec().set_len(length) };
+                piece.write(layers, name);
+                name.reserve(room);
+                (start, length) = (name.as_mut_ptr(), name.len());
+            }
         }
+        // SAFETY: as above.
+        unsafe { name.as_mut_vec().set_len(length) };
     }
 }
 
@@ -269,4 +361,84 @@ pub fn split_levels(text: &str) -> Vec<&str> {
     }
     levels.push(&text[start..]);
     levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cell of a layer with this value, as contexts have them.
+    fn cell(text: &str, hashed: bool) -> LayerCell {
+        // SAFETY: the text outlives the cell.
+        let mut cell = unsafe { LayerCell::new(text.as_ptr(), text.len()) };
+        if hashed {
+            cell.make_hash();
+        }
+        cell
+    }
+
+    #[test]
+    fn names_are_written_out_as_they_are_made_up() {
+        let (long, wide) = ("l".repeat(40), "ä".repeat(9));
+        let values = [
+            "",
+            "a",
+            "de",
+            "abc",
+            "anna",
+            "0123456789abcdef",
+            &long,
+            &wide,
+        ];
+        let same = values.map(|value| (value, value, value));
+        // Alone in a level, and as a part of one.
+        let escaped = [
+            ("a/b", "a\\/b", "a\\/b"),
+            ("50%", "50\\%", "50\\%"),
+            ("..", "\\..", ".."),
+            (".", "\\.", "."),
+        ];
+        let literals = [
+            "/x",
+            "/0123456789abcde/x",
+            "/0123456789abcdef0/x",
+            "/xäöüäöüäöüäöüäöü/ß",
+        ];
+        for (value, shown, part) in same.into_iter().chain(escaped) {
+            let shown = if value.is_empty() { "%" } else { shown };
+            let group = if value.is_empty() {
+                "%"
+            } else {
+                &format!("%{part}%{part}")
+            };
+            for literal in literals {
+                for (pattern, name) in [
+                    (format!("{literal}/%a%"), format!("{literal}/{shown}")),
+                    (format!("/%a%{literal}"), format!("/{shown}{literal}")),
+                    (
+                        format!("/%a%/%a%{literal}/%a%"),
+                        format!("/{shown}/{shown}{literal}/{shown}"),
+                    ),
+                    (
+                        format!("/%a a%{literal}/%a%"),
+                        format!("/{group}{literal}/{shown}"),
+                    ),
+                    (literal.to_owned(), literal.to_owned()),
+                ] {
+                    let pattern = Pattern::parse(&pattern).expect("a pattern");
+                    let resolution = Resolution::new(&pattern, |_| 0);
+                    for hashed in [false, true] {
+                        let cells = [cell(value, hashed)];
+                        assert_eq!(resolution.name(Layers(&cells)), name, "{pattern} {value}");
+                        let mut after = String::from("before ");
+                        resolution.name_into(Layers(&cells), &mut after);
+                        assert_eq!(after, format!("before {name}"));
+                    }
+                    if value.is_empty() {
+                        assert_eq!(resolution.name(Layers(&[])), name, "{pattern}");
+                    }
+                }
+            }
+        }
+    }
 }
