@@ -19,6 +19,8 @@ pub mod mediator;
 #[cfg(not(loom))]
 pub mod program;
 #[cfg(not(loom))]
+pub mod run;
+#[cfg(not(loom))]
 pub mod rung;
 pub mod stack;
 mod sync;
