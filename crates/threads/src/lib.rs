@@ -11,6 +11,8 @@
 #[cfg(any(test, loom))]
 extern crate std;
 
+#[cfg(not(loom))]
+mod action;
 pub mod attributes;
 pub mod kernel;
 #[cfg(not(loom))]

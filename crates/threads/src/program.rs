@@ -64,8 +64,9 @@ struct State {
 
 impl Program {
     /// Serves a program of at least so many threads, of which none is known yet.
-    /// Without a rung threads are listed and not mediated. `tell` hears of critical
-    /// threads that have run away in real time, in a signal handler on that thread.
+    /// Without a rung threads are listed and not mediated, until
+    /// [`Program::mediate`]. `tell` hears of critical threads that have run away in
+    /// real time, in a signal handler on that thread.
     ///
     /// # Errors
     /// If there is no memory, or if the rung does not work.
@@ -77,34 +78,51 @@ impl Program {
     ) -> Result<Program, StartError> {
         let table = Table::new(threads).map_err(StartError::Memory)?;
         let nodes = Nodes::new(table.lines().capacity()).map_err(StartError::Memory)?;
-        let opened = |rung| Means::open(rung).map_err(|it| StartError::Rung(rung, it));
-        let means = rung.map(opened).transpose()?;
-        let guard = match rung {
-            Some(Rung::Realtime) => {
-                let guard = Guard::new(settings.spin_ns_max / 1000, tell);
-                let no_guard = |error| StartError::Rung(Rung::Realtime, Obstacle::NoGuard(error));
-                Some(guard.map_err(no_guard)?)
-            }
-            _ => None,
-        };
-        let returns = means.as_ref().map(Means::returns);
-        let settings = Settings {
-            is_reversible: settings.is_reversible && returns != Some(Return::Never),
-            ..settings
-        };
         // SAFETY: the machine is the only one that has it, and goes first.
-        let machine = Machine::new(unsafe { nodes.all() }, settings);
-        Ok(Program {
+        let mut machine = Machine::new(unsafe { nodes.all() }, settings);
+        // Nobody is put anywhere without means.
+        machine.set_open(false, &mut |_| ());
+        let program = Program {
             table,
             state: PriorityMutex::new(State {
                 machine,
-                means,
-                guard,
+                means: None,
+                guard: None,
                 refused: 0,
                 refused_last: None,
                 _nodes: nodes,
             }),
-        })
+        };
+        if let Some(rung) = rung {
+            program.mediate(rung, tell)?;
+        }
+        Ok(program)
+    }
+
+    /// Mediates a program that was started without a rung. Where lazy threads cannot
+    /// return, those that have begun before stay where they are.
+    ///
+    /// # Errors
+    /// If the rung does not work, or if it is mediated.
+    pub fn mediate(&self, rung: Rung, tell: fn(u32)) -> Result<Return, StartError> {
+        let refused = |obstacle| StartError::Rung(rung, obstacle);
+        let busy = |error| refused(Obstacle::Refused(error));
+        let mut state = self.state.lock().map_err(busy)?;
+        if state.means.is_some() {
+            return Err(busy(Errno(libc::EBUSY)));
+        }
+        let means = Means::open(rung).map_err(refused)?;
+        if rung == Rung::Realtime {
+            let microseconds = state.machine.settings().spin_ns_max / 1000;
+            let guard = Guard::new(microseconds, tell);
+            state.guard = Some(guard.map_err(|error| refused(Obstacle::NoGuard(error)))?);
+        }
+        let returns = means.returns();
+        state.machine.set_returns(returns != Return::Never);
+        state.means = Some(means);
+        let lines = self.table.lines();
+        state.apply(lines, |machine, out| machine.set_open(true, out));
+        Ok(returns)
     }
 
     /// What is known of its threads.
@@ -141,7 +159,32 @@ impl Program {
         attributes: &Attributes,
         is_excluded: bool,
     ) -> Result<Slot, TableError> {
-        let own = scheduling::of(tid).unwrap_or_default();
+        self.began_from(identity, tid, attributes, is_excluded, None)
+    }
+
+    /// As [`Program::began`], of a thread that was created by one that the mediator
+    /// has put elsewhere: what that wants of itself, its [`Program::heritage`] before,
+    /// is what the new one has inherited.
+    ///
+    /// # Errors
+    /// If it cannot be listed; it is not mediated then.
+    pub fn began_from(
+        &self,
+        identity: u64,
+        tid: u32,
+        attributes: &Attributes,
+        is_excluded: bool,
+        heritage: Option<Scheduling>,
+    ) -> Result<Slot, TableError> {
+        let mut own = scheduling::of(tid).unwrap_or_default();
+        let mut region = Region::Own;
+        if let Some(heritage) = heritage {
+            if self.bring(tid, &heritage).is_err() {
+                // There is no way back, so it was lazy when it began.
+                region = Region::Lazy;
+            }
+            own = heritage;
+        }
         let kind = if is_excluded || scheduling::is_realtime(own.policy) {
             Kind::Excluded
         } else {
@@ -149,6 +192,7 @@ impl Program {
         };
         let entry = Entry {
             own,
+            region,
             is_excluded,
             created_us: kernel::boot_time_ns() / 1000,
             ..Entry::of(identity, tid, *attributes)
@@ -156,6 +200,51 @@ impl Program {
         let slot = self.table.lines().insert(entry)?;
         self.tell(|machine, out| machine.add(slot, tid, kind, out));
         Ok(slot)
+    }
+
+    /// What a thread wants of itself, if the mediator has put it elsewhere: whatever
+    /// it creates shall have that, and inherits something else.
+    #[must_use]
+    pub fn heritage(&self, identity: u64) -> Option<Scheduling> {
+        // Nobody is moved meanwhile.
+        let _state = self.state.lock().ok()?;
+        let entry = self.table.lines().entry(identity).ok()?;
+        (entry.region != Region::Own).then_some(entry.own)
+    }
+
+    /// Puts a thread or process, which has inherited its place from a thread that the
+    /// mediator has put elsewhere, where it would be without.
+    ///
+    /// # Errors
+    /// If there is no way back.
+    pub fn bring(&self, tid: u32, own: &Scheduling) -> Result<(), Errno> {
+        let state = self.state.lock()?;
+        match &state.means {
+            Some(means) => means.apply(tid, Placement::Lazy, Placement::Own, own),
+            None => Ok(()),
+        }
+    }
+
+    /// A thread is about to become another program, or to create a process: it
+    /// returns. Or that has failed, or is done, and it goes back to its region.
+    pub fn set_away(&self, identity: u64, is_away: bool) {
+        let lines = self.table.lines();
+        let Ok(entry) = lines.entry(identity) else {
+            return;
+        };
+        let Some(slot) = lines.slot(identity) else {
+            return;
+        };
+        let is_left_alone = entry.is_excluded || scheduling::is_realtime(entry.own.policy);
+        self.tell(|machine, out| {
+            if is_away || is_left_alone {
+                return machine.set_kind(slot, Kind::Excluded, out);
+            }
+            machine.set_kind(slot, Kind::from(&entry.attributes), out);
+            if entry.is_demoted {
+                machine.demote(slot, out);
+            }
+        });
     }
 
     /// A thread ends, told by itself after everything else of it, or by who knows.

@@ -97,6 +97,11 @@ impl<'m> Machine<'m> {
         &self.settings
     }
 
+    /// Whether threads that become lazy from now on can return.
+    pub fn set_returns(&mut self, returns: bool) {
+        self.settings.is_reversible &= returns;
+    }
+
     /// How many threads are in the fast region.
     #[must_use]
     pub fn fast_count(&self) -> u32 {

@@ -7,11 +7,11 @@
 //! something else goes where it went before.
 
 use core::ffi::{c_int, c_void};
-use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use super::scheduling;
+use crate::action::{StoredAction, no_action};
 use crate::kernel::{self, Errno};
 use crate::table::Scheduling;
 
@@ -23,13 +23,10 @@ static NOTED: [AtomicU32; NOTED_MAX] = [const { AtomicU32::new(0) }; NOTED_MAX];
 static TELL: AtomicUsize = AtomicUsize::new(0);
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// What the signal did before, for who gets it when it is not about us.
-struct Before(core::cell::UnsafeCell<MaybeUninit<libc::sigaction>>);
-
-// SAFETY: written once, before the handler that reads it is there.
-unsafe impl Sync for Before {}
-
-static BEFORE: Before = Before(core::cell::UnsafeCell::new(MaybeUninit::uninit()));
+/// What the program wants of the signal, for who gets it when it is not about us.
+static BEFORE: StoredAction = StoredAction::new();
+/// Whether our handler stands before it.
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Guards the process while this lives. There is one at a time.
 pub struct Guard {
@@ -88,27 +85,50 @@ impl Drop for Guard {
 }
 
 fn install() -> Result<(), Errno> {
-    // SAFETY: zeros are no flags, an empty mask and the default handler.
-    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    if IS_INSTALLED.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let mut action = no_action();
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_signal;
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-    let mut before = MaybeUninit::<libc::sigaction>::uninit();
+    let mut before = no_action();
     // SAFETY: asks, and then sets, by valid structs. What was there is written down
-    // before the handler that reads it is there, and never again once it is.
+    // before the handler that reads it is there.
     unsafe {
-        if libc::sigaction(libc::SIGXCPU, null(), before.as_mut_ptr()) != 0 {
+        if libc::sigaction(libc::SIGXCPU, null(), &mut before) != 0 {
             return Err(Errno(libc::EINVAL));
         }
-        if before.assume_init_ref().sa_sigaction == handler as usize {
-            return Ok(());
-        }
-        *BEFORE.0.get() = before;
+        BEFORE.store(&before);
         if libc::sigaction(libc::SIGXCPU, &raw const action, null_mut()) != 0 {
             return Err(Errno(libc::EINVAL));
         }
     }
+    IS_INSTALLED.store(true, Ordering::Release);
     Ok(())
+}
+
+/// What the program's `sigaction(SIGXCPU, …)` does, and answers, for whoever stands
+/// before that; none before a guard has stood there.
+///
+/// # Safety
+/// As `sigaction`: each is null, or points at such a structure.
+pub unsafe fn change(new: *const libc::sigaction, old: *mut libc::sigaction) -> Option<c_int> {
+    if !IS_INSTALLED.load(Ordering::Acquire) {
+        return None;
+    }
+    let before = BEFORE.load();
+    // SAFETY: the caller's. They may be the same, so one is read before the other is
+    // written.
+    unsafe {
+        if let Some(new) = new.as_ref() {
+            BEFORE.store(new);
+        }
+        if let Some(old) = old.as_mut() {
+            *old = before;
+        }
+    }
+    Some(0)
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
@@ -146,15 +166,15 @@ fn is_about_process() -> bool {
 }
 
 fn hand_on(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
-    // SAFETY: it was written before the handler was there.
-    let before = unsafe { (*BEFORE.0.get()).assume_init_ref() };
+    let before = BEFORE.load();
     match before.sa_sigaction {
         libc::SIG_IGN => {}
         libc::SIG_DFL => {
             // What happens without us happens now: the signal comes again at once.
+            IS_INSTALLED.store(false, Ordering::Release);
             // SAFETY: sets what was there, and sends a signal to this thread.
             unsafe {
-                libc::sigaction(signal, before, null_mut());
+                libc::sigaction(signal, &raw const before, null_mut());
                 libc::raise(signal);
             }
         }

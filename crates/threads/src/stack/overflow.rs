@@ -15,13 +15,14 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::live::{Live, Seat};
 use super::measure::Stack;
 use super::profile::{Entry, Name, append};
 use super::system::{self, signal_bytes};
 use super::text::Text;
+use crate::action::{StoredAction, no_action};
 
 /// `sigaction` of the C library, not that of whoever stands before it.
 pub type SetAction =
@@ -332,11 +333,6 @@ fn is_before(action: &libc::sigaction) -> bool {
     !is_function || action.sa_flags & libc::SA_ONSTACK != 0
 }
 
-fn no_action() -> libc::sigaction {
-    // SAFETY: all zeros are the default action.
-    unsafe { core::mem::zeroed() }
-}
-
 type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
 /// The handler. It leaves `errno` as it was.
@@ -383,86 +379,6 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
                 function(signal);
             }
         }
-    }
-}
-
-const MASK_WORDS: usize = size_of::<libc::sigset_t>() / size_of::<usize>();
-
-/// An action that a handler reads while another thread writes it: it is read again if
-/// its version has changed meanwhile; while it is odd, somebody writes.
-struct StoredAction {
-    version: AtomicUsize,
-    function: AtomicUsize,
-    flags: AtomicU32,
-    mask: [AtomicUsize; MASK_WORDS],
-}
-
-impl StoredAction {
-    const fn new() -> Self {
-        Self {
-            version: AtomicUsize::new(0),
-            function: AtomicUsize::new(libc::SIG_DFL),
-            flags: AtomicU32::new(0),
-            mask: [const { AtomicUsize::new(0) }; MASK_WORDS],
-        }
-    }
-
-    fn load(&self) -> libc::sigaction {
-        /// A signal that somebody sends can interrupt the one who writes, and would wait
-        /// for it for ever.
-        const TRIES_MAX: u32 = 1 << 16;
-        let mut action = no_action();
-        for _ in 0..TRIES_MAX {
-            let before = self.version.load(Ordering::Acquire);
-            let mask = self
-                .mask
-                .each_ref()
-                .map(|word| word.load(Ordering::Relaxed));
-            action.sa_sigaction = self.function.load(Ordering::Relaxed);
-            action.sa_flags = self.flags.load(Ordering::Relaxed) as c_int;
-            // SAFETY: a set of signals is words without gaps, and any are a set.
-            action.sa_mask =
-                unsafe { core::mem::transmute::<[usize; MASK_WORDS], libc::sigset_t>(mask) };
-            fence(Ordering::Acquire);
-            if before % 2 == 0 && self.version.load(Ordering::Relaxed) == before {
-                break;
-            }
-            core::hint::spin_loop();
-        }
-        action
-    }
-
-    fn store(&self, action: &libc::sigaction) {
-        let mut version = self.version.load(Ordering::Relaxed);
-        loop {
-            // Nobody is interrupted for long while it is odd: these are a few stores.
-            let even = version & !1;
-            match self.version.compare_exchange_weak(
-                even,
-                even.wrapping_add(1),
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => break,
-                Err(now) => version = now,
-            }
-            core::hint::spin_loop();
-        }
-        fence(Ordering::Release);
-        self.function.store(action.sa_sigaction, Ordering::Relaxed);
-        self.flags.store(action.sa_flags as u32, Ordering::Relaxed);
-        // SAFETY: a set of signals is words without gaps.
-        let mask: [usize; MASK_WORDS] = unsafe { core::mem::transmute(action.sa_mask) };
-        let words = self.mask.iter().zip(mask);
-        words.for_each(|(into, word)| into.store(word, Ordering::Relaxed));
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    /// Whoever was writing is not in this process.
-    fn forked(&self) {
-        let version = self.version.load(Ordering::Relaxed);
-        self.version
-            .store(version.next_multiple_of(2), Ordering::Relaxed);
     }
 }
 
