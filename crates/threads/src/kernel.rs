@@ -90,7 +90,8 @@ pub(crate) fn is_alive(thread: u32) -> bool {
     result != Err(Errno(libc::ESRCH))
 }
 
-pub(crate) fn sleep_ns(nanoseconds: c_long) {
+/// Sleeps for so long, less if a signal comes.
+pub fn sleep_ns(nanoseconds: c_long) {
     let time = libc::timespec {
         tv_sec: 0,
         tv_nsec: nanoseconds,
@@ -148,6 +149,10 @@ fn clock_ns(clock: c_int) -> Option<u64> {
     (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// Files that stay open have numbers from here on, where that is permitted: programs
+/// expect the low ones to be theirs.
+pub(crate) const OUT_OF_THE_WAY: c_int = 800;
+
 /// An open file, closed in the end.
 pub(crate) struct File(c_int);
 
@@ -176,6 +181,17 @@ impl File {
     /// Nobody else closes it.
     pub unsafe fn from_raw(descriptor: c_int) -> File {
         File(descriptor)
+    }
+
+    /// The same by a high number, if one is to be had.
+    pub fn out_of_the_way(self) -> File {
+        let command = libc::F_DUPFD_CLOEXEC as usize;
+        let arguments = [self.0 as usize, command, OUT_OF_THE_WAY as usize, 0, 0, 0];
+        // SAFETY: no memory is involved, and the new number is ours.
+        match unsafe { call(libc::SYS_fcntl, arguments) } {
+            Ok(high) => File(high as c_int),
+            Err(_) => self,
+        }
     }
 
     pub fn raw(&self) -> c_int {
@@ -301,12 +317,119 @@ pub(crate) fn each_name(folder: &File, mut tell: impl FnMut(&str)) -> Result<(),
     }
 }
 
+/// Waits until somebody [`wake`]s who waits for this word, at most so long; not at all
+/// if it has another value.
+pub fn wait(word: &core::sync::atomic::AtomicU32, value: u32, span_ns: Option<u64>) {
+    let span = span_ns.map(|it| libc::timespec {
+        tv_sec: (it / 1_000_000_000) as _,
+        tv_nsec: (it % 1_000_000_000) as _,
+    });
+    let span = span.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let word = word.as_ptr() as usize;
+    let arguments = [
+        word,
+        operation as usize,
+        value as usize,
+        span as usize,
+        0,
+        0,
+    ];
+    // SAFETY: word and span live as long as the call.
+    let _ = unsafe { call(libc::SYS_futex, arguments) };
+}
+
+/// Wakes who waits for this word.
+pub fn wake(word: &core::sync::atomic::AtomicU32) {
+    let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let arguments = [
+        word.as_ptr() as usize,
+        operation,
+        i32::MAX as usize,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the word lives as long as the call.
+    let _ = unsafe { call(libc::SYS_futex, arguments) };
+}
+
+/// New memory of zeros, which the system gives as it is used, for who gives it back by
+/// [`release`] or keeps it.
+///
+/// # Errors
+/// There is none.
+pub fn reserve(bytes: usize) -> Result<NonNull<c_void>, Errno> {
+    memory(bytes)
+}
+
+/// Gives memory back.
+///
+/// # Safety
+/// It came from [`reserve`], has so many bytes, and nobody uses it any more.
+pub unsafe fn release(start: NonNull<c_void>, bytes: usize) {
+    let arguments = [start.as_ptr() as usize, bytes, 0, 0, 0, 0];
+    // SAFETY: the caller's.
+    let _ = unsafe { call(libc::SYS_munmap, arguments) };
+}
+
 /// New memory of zeros, which the system gives as it is used.
 pub(crate) fn memory(bytes: usize) -> Result<NonNull<c_void>, Errno> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: new memory.
     unsafe { map(null_mut(), bytes, protection, flags, -1) }
+}
+
+/// A text that stays for as long as the process lives.
+///
+/// # Errors
+/// There is no memory.
+pub fn keep(text: &[u8]) -> Result<&'static CStr, Errno> {
+    let end = text.iter().position(|it| *it == 0).unwrap_or(text.len());
+    let start = memory(end + 1)?.cast::<u8>();
+    // SAFETY: there are as many bytes and one more, which is zero, as new memory is;
+    // nobody else has it, and nobody gives it back.
+    unsafe {
+        core::ptr::copy_nonoverlapping(text.as_ptr(), start.as_ptr(), end);
+        Ok(CStr::from_ptr(start.as_ptr().cast()))
+    }
+}
+
+/// One value, or several equal ones, that stay for as long as the process lives.
+///
+/// # Errors
+/// There is no memory.
+pub fn keep_all<T: Copy>(count: usize, value: T) -> Result<&'static mut [T], Errno> {
+    // A mapping begins with a page, which is enough for any alignment below.
+    const { assert!(align_of::<T>() <= 4096 && size_of::<T>() > 0) };
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    let start = memory(count.saturating_mul(size_of::<T>()))?.cast::<T>();
+    // SAFETY: there is room for as many, which are written before anybody sees them;
+    // nobody else has it, and nobody gives it back.
+    unsafe {
+        for index in 0..count {
+            start.add(index).write(value);
+        }
+        Ok(core::slice::from_raw_parts_mut(start.as_ptr(), count))
+    }
+}
+
+/// A line on the standard error output, for whom it may concern: `milieu: …`.
+pub fn complain(arguments: fmt::Arguments<'_>) {
+    let mut text = Text::<512> {
+        bytes: [0; 512],
+        length: 0,
+    };
+    // What does not fit is left out.
+    let _ = text.write_fmt(format_args!("milieu: {arguments}"));
+    let _ = text.write_str("\n");
+    let length = text.length;
+    let arguments = [2, text.bytes.as_ptr() as usize, length, 0, 0, 0];
+    // SAFETY: reads the text, no more than there is.
+    let _ = unsafe { call(libc::SYS_write, arguments) };
 }
 
 /// # Safety

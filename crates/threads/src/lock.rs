@@ -9,7 +9,7 @@ use crate::kernel::{self, Errno, call};
 
 /// A mutex whose owner inherits the priority of who waits for it, so that no
 /// critical thread waits behind a lazy one for longer than that takes.
-pub(crate) struct PriorityMutex<T> {
+pub struct PriorityMutex<T> {
     /// 0, or the thread that has it; the kernel adds who waits.
     word: AtomicU32,
     value: UnsafeCell<T>,
@@ -21,6 +21,8 @@ unsafe impl<T: Send> Sync for PriorityMutex<T> {}
 unsafe impl<T: Send> Send for PriorityMutex<T> {}
 
 impl<T> PriorityMutex<T> {
+    /// Nobody has it.
+    #[must_use]
     pub fn new(value: T) -> PriorityMutex<T> {
         PriorityMutex {
             word: AtomicU32::new(0),
@@ -82,7 +84,8 @@ impl<T> PriorityMutex<T> {
     }
 }
 
-pub(crate) struct Locked<'l, T>(&'l PriorityMutex<T>);
+/// Has the value of a lock, until it is dropped.
+pub struct Locked<'l, T>(&'l PriorityMutex<T>);
 
 impl<T> Deref for Locked<'_, T> {
     type Target = T;

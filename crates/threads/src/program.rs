@@ -283,6 +283,14 @@ impl Program {
         Ok(())
     }
 
+    /// Leaves a thread alone from now on: it returns, for ever.
+    pub fn exclude(&self, identity: u64) {
+        let lines = self.table.lines();
+        if let Ok(slot) = lines.update(identity, |it| it.is_excluded = true) {
+            self.tell(|machine, out| machine.set_kind(slot, Kind::Excluded, out));
+        }
+    }
+
     /// What a thread is for.
     ///
     /// # Errors
@@ -368,6 +376,19 @@ impl Program {
     /// others their turns. To be called about every quarter of a second, and when
     /// it says, by a thread that is excluded.
     pub fn tick(&self, now_ns: u64) -> Option<u64> {
+        self.tick_and_tell(now_ns, &mut |_| ())
+    }
+
+    /// Whether a thread is in the fast region.
+    #[must_use]
+    pub fn has_critical(&self) -> bool {
+        let state = self.state.lock();
+        state.is_ok_and(|it| it.machine.fast_count() > 0)
+    }
+
+    /// As [`Program::tick`], and tells of each that was found to have run away. Who ran
+    /// away in real time has been told of before.
+    pub fn tick_and_tell(&self, now_ns: u64, tell: &mut dyn FnMut(&Entry)) -> Option<u64> {
         let mut state = self.state.lock().ok()?;
         let lines = self.table.lines();
         let mut demoted = [0; 64];
@@ -403,6 +424,7 @@ impl Program {
                 seen -= 1;
                 if let Ok(entry) = lines.at(slot) {
                     self.note_demotion(&entry);
+                    tell(&entry);
                 }
             }
         }

@@ -20,7 +20,7 @@ use crate::mediator;
 use crate::rung::Rung;
 use crate::stack::{Mode, Policy};
 
-pub use patterns::{Rule, RuleError, RuleErrorKind, Thread, What, matches, rules};
+pub use patterns::{Rule, RuleError, RuleErrorKind, Thread, What, load, matches, rules};
 
 /// The file of the preload.
 pub const LIBRARY: &str = "libmilieu_preload.so";

@@ -11,10 +11,12 @@
 //! The first line counts that says anything of a thread. Patterns have `*` for any
 //! bytes and `?` for one. `#` begins a remark.
 
+use core::ffi::CStr;
 use core::fmt;
 
 use super::bytes;
 use crate::attributes::{Attributes, Invalid, Priority, Role, StackSize};
+use crate::kernel::{self, Errno};
 
 /// By what a line knows a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +113,40 @@ pub fn rules(text: &str) -> impl Iterator<Item = Result<Rule<'_>, RuleError<'_>>
         }
         Some(Rule::parse(text).map_err(|kind| RuleError { line, text, kind }))
     })
+}
+
+/// The lines of a file of patterns, which stay for as long as the process lives;
+/// tells which say nothing.
+///
+/// # Errors
+/// It cannot be read (`EILSEQ` if it is no text, `EFBIG` from a mebibyte on).
+pub fn load(
+    path: &CStr,
+    wrong: &mut dyn FnMut(RuleError<'static>),
+) -> Result<&'static [Rule<'static>], Errno> {
+    const BYTES_MAX: usize = 1 << 20;
+    // Memory of zeros is used as it is written.
+    let space = kernel::memory(BYTES_MAX)?;
+    // SAFETY: there are as many bytes, which nobody else has and nobody gives back.
+    let space: &'static mut [u8] =
+        unsafe { core::slice::from_raw_parts_mut(space.cast().as_ptr(), BYTES_MAX) };
+    let read = kernel::read_file(path, space)?;
+    if read.len() == BYTES_MAX {
+        return Err(Errno(libc::EFBIG));
+    }
+    let text = core::str::from_utf8(read).map_err(|_| Errno(libc::EILSEQ))?;
+    let nothing = Rule {
+        what: What::Start(""),
+        attributes: Attributes::default(),
+        is_excluded: false,
+    };
+    let said = || rules(text).filter_map(Result::ok);
+    rules(text).filter_map(Result::err).for_each(wrong);
+    let kept = kernel::keep_all(said().count(), nothing)?;
+    kept.iter_mut()
+        .zip(said())
+        .for_each(|(into, rule)| *into = rule);
+    Ok(kept)
 }
 
 impl<'t> Rule<'t> {

@@ -134,8 +134,8 @@ impl Process {
     }
 
     fn open(number: Option<c_int>) -> Result<Self, Errno> {
-        let maps = file(number, "maps")?;
-        let pagemap = file(number, "pagemap").ok();
+        let maps = file(number, "maps")?.out_of_the_way();
+        let pagemap = file(number, "pagemap").ok().map(File::out_of_the_way);
         let identities = [
             maps.identity().ok(),
             pagemap.as_ref().and_then(|it| it.identity().ok()),

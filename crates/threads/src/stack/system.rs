@@ -70,6 +70,17 @@ impl File {
         patiently(open).map(|number| Self(number as c_int))
     }
 
+    /// The same file by a high number, if one is to be had: programs expect the low ones
+    /// to be theirs.
+    pub(super) fn out_of_the_way(self) -> Self {
+        // SAFETY: no memory is involved.
+        let high = quietly(|| {
+            unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, crate::kernel::OUT_OF_THE_WAY) }
+                .into()
+        });
+        high.map_or(self, |number| Self(number as c_int))
+    }
+
     pub(super) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
         // SAFETY: the kernel writes at most so many bytes.
         patiently(|| unsafe { libc::read(self.0, into.as_mut_ptr().cast(), into.len()) } as c_long)

@@ -399,7 +399,7 @@ fn sealable(bytes: usize) -> Result<File, Errno> {
     // SAFETY: the name ends with a zero; the descriptor is new, so it is ours.
     let file = unsafe {
         let descriptor = call(libc::SYS_memfd_create, arguments)?;
-        File::from_raw(descriptor as c_int)
+        File::from_raw(descriptor as c_int).out_of_the_way()
     };
     let arguments = [file.raw() as usize, bytes, 0, 0, 0, 0];
     // SAFETY: it is ours and nobody has mapped it yet.

@@ -1,0 +1,430 @@
+//! Attributes, as programs built against `milieu/threads.h` set and read them.
+//!
+//! The header knows one symbol, [`milieu_threads`], which gives a table of functions;
+//! where it is not there, the header does without. What a program says of a
+//! `pthread_attr_t` is kept beside it, by its address, until that is initialized anew
+//! or destroyed; a copy of it says nothing.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use libc::{pthread_attr_t, pthread_t, sched_param, size_t};
+use milieu_threads::attributes::{Attributes, Priority, Role, SCHED_TEK, StackSize};
+use milieu_threads::table::TableError;
+
+use crate::{real, record, state};
+
+/// `struct pthread_attributes` of the header.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Described {
+    role: [c_char; 32],
+    is_time_critical: c_int,
+    priority: c_int,
+    stack_bytes: size_t,
+}
+
+impl Described {
+    fn of(attributes: &Attributes) -> Described {
+        let mut role = [0; 32];
+        let name = attributes.role();
+        for (into, byte) in role.iter_mut().zip(name.as_str().bytes()) {
+            *into = byte as c_char;
+        }
+        let stack = attributes.stack().map_or(0, |it| it.bytes());
+        Described {
+            role,
+            is_time_critical: attributes.is_time_critical().into(),
+            priority: attributes.priority().nice(),
+            stack_bytes: size_t::try_from(stack).unwrap_or(size_t::MAX),
+        }
+    }
+
+    fn attributes(&self) -> Result<Attributes, c_int> {
+        let invalid = |_| libc::EINVAL;
+        let mut attributes = Attributes::of(role_in(&self.role.map(|it| it as u8))?);
+        let priority = Priority::new(self.priority).map_err(invalid)?;
+        // Kept for when it becomes critical.
+        attributes = attributes.time_critical(priority);
+        if self.is_time_critical == 0 {
+            attributes = attributes.not_critical();
+        }
+        if self.stack_bytes > 0 {
+            let size = StackSize::of_bytes(self.stack_bytes as u64).map_err(invalid)?;
+            attributes = attributes.with_stack(size);
+        }
+        Ok(attributes)
+    }
+}
+
+fn role_in(bytes: &[u8]) -> Result<Role, c_int> {
+    let text = CStr::from_bytes_until_nul(bytes).map_err(|_| libc::EINVAL)?;
+    let name = text.to_str().map_err(|_| libc::EINVAL)?;
+    Role::new(name).map_err(|_| libc::EINVAL)
+}
+
+/// # Safety
+/// Null, or a text that ends with a zero.
+unsafe fn role_at(text: *const c_char) -> Result<Role, c_int> {
+    if text.is_null() {
+        return Err(libc::EINVAL);
+    }
+    // SAFETY: the caller's.
+    role_in(unsafe { CStr::from_ptr(text) }.to_bytes_with_nul())
+}
+
+/// A place for what is said of one `pthread_attr_t`.
+struct Place {
+    /// Its address, or one of these two.
+    of: AtomicUsize,
+    said: UnsafeCell<MaybeUninit<Attributes>>,
+}
+
+const FREE: usize = 0;
+/// Somebody is about to write there for the first time.
+const TAKEN: usize = 1;
+
+// SAFETY: it is written by whoever has taken it, and later by whoever changes the
+// `pthread_attr_t`, of which the program sees to it that nobody else reads or writes.
+unsafe impl Sync for Place {}
+
+static PLACES: [Place; 512] = [const {
+    Place {
+        of: AtomicUsize::new(FREE),
+        said: UnsafeCell::new(MaybeUninit::uninit()),
+    }
+}; 512];
+
+/// How many are not free: mostly none, and then nobody looks.
+static TAKEN_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn place_of(attr: *const pthread_attr_t) -> Option<&'static Place> {
+    if TAKEN_COUNT.load(Ordering::Acquire) == 0 || attr as usize <= TAKEN {
+        return None;
+    }
+    let mut all = PLACES.iter();
+    all.find(|it| it.of.load(Ordering::Acquire) == attr as usize)
+}
+
+/// What was said of attributes.
+pub fn of_attr(attr: *const pthread_attr_t) -> Option<Attributes> {
+    let place = place_of(attr)?;
+    // SAFETY: it was written before the address was.
+    Some(unsafe { (*place.said.get()).assume_init() })
+}
+
+fn say_of(attr: *mut pthread_attr_t, attributes: Attributes) -> c_int {
+    if attr.is_null() {
+        return libc::EINVAL;
+    }
+    let take = || {
+        let (new, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let is_taken = |it: &&Place| it.of.compare_exchange(FREE, TAKEN, new, failure).is_ok();
+        PLACES.iter().find(is_taken)
+    };
+    let (place, is_new) = match place_of(attr) {
+        Some(place) => (place, false),
+        None => match take() {
+            Some(place) => (place, true),
+            None => return libc::ENOMEM,
+        },
+    };
+    // SAFETY: it is ours, or that of attributes that are the caller's to change.
+    unsafe { (*place.said.get()).write(attributes) };
+    if is_new {
+        place.of.store(attr as usize, Ordering::Release);
+        TAKEN_COUNT.fetch_add(1, Ordering::AcqRel);
+    }
+    0
+}
+
+fn forget(attr: *const pthread_attr_t) {
+    if let Some(place) = place_of(attr) {
+        place.of.store(FREE, Ordering::Release);
+        TAKEN_COUNT.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// As POSIX has it; what was said of the attributes is forgotten.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_attr_init(attr: *mut pthread_attr_t) -> c_int {
+    forget(attr);
+    // SAFETY: the caller's.
+    unsafe { real::pthread_attr_init(attr) }
+}
+
+/// As POSIX has it; what was said of the attributes is forgotten.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int {
+    forget(attr);
+    // SAFETY: the caller's.
+    unsafe { real::pthread_attr_destroy(attr) }
+}
+
+/// As POSIX has it, and `SCHED_TEK` makes the thread time-critical.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_attr_setschedpolicy(
+    attr: *mut pthread_attr_t,
+    policy: c_int,
+) -> c_int {
+    let before = of_attr(attr);
+    if policy == SCHED_TEK && state::served().is_some() {
+        let attributes = before.unwrap_or_default();
+        return say_of(attr, attributes.time_critical(attributes.priority()));
+    }
+    // SAFETY: the caller's.
+    let error = unsafe { real::pthread_attr_setschedpolicy(attr, policy) };
+    match before {
+        Some(before) if error == 0 && before.is_time_critical() => {
+            say_of(attr, before.not_critical())
+        }
+        _ => error,
+    }
+}
+
+/// As POSIX has it; the priority of a time-critical thread is a nice value.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_attr_setschedparam(
+    attr: *mut pthread_attr_t,
+    param: *const sched_param,
+) -> c_int {
+    let critical = of_attr(attr).filter(Attributes::is_time_critical);
+    // SAFETY: the caller's.
+    match (critical, unsafe { param.as_ref() }) {
+        (Some(before), Some(param)) => match Priority::new(param.sched_priority) {
+            Ok(priority) => say_of(attr, before.time_critical(priority)),
+            Err(_) => libc::EINVAL,
+        },
+        // SAFETY: the caller's.
+        _ => unsafe { real::pthread_attr_setschedparam(attr, param) },
+    }
+}
+
+/// As POSIX has it, and `SCHED_TEK` for a time-critical thread.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_attr_getschedpolicy(
+    attr: *const pthread_attr_t,
+    policy: *mut c_int,
+) -> c_int {
+    let is_critical = of_attr(attr).is_some_and(|it| it.is_time_critical());
+    // SAFETY: the caller's.
+    match unsafe { policy.as_mut() } {
+        Some(policy) if is_critical => {
+            *policy = SCHED_TEK;
+            0
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { real::pthread_attr_getschedpolicy(attr, policy) },
+    }
+}
+
+/// As POSIX has it; the priority of a time-critical thread is a nice value.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_attr_getschedparam(
+    attr: *const pthread_attr_t,
+    param: *mut sched_param,
+) -> c_int {
+    let critical = of_attr(attr).filter(Attributes::is_time_critical);
+    // SAFETY: the caller's.
+    match (critical, unsafe { param.as_mut() }) {
+        (Some(attributes), Some(param)) => {
+            param.sched_priority = attributes.priority().nice();
+            0
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { real::pthread_attr_getschedparam(attr, param) },
+    }
+}
+
+/// The number of an error of the table.
+pub fn number_of(error: TableError) -> c_int {
+    match error {
+        TableError::Unknown | TableError::NoIdentity => libc::ESRCH,
+        TableError::Full => libc::ENOMEM,
+        TableError::Busy => libc::EAGAIN,
+        TableError::Damaged => libc::EIO,
+    }
+}
+
+#[allow(clippy::unnecessary_cast, reason = "narrower on 32 bits")]
+pub fn identity_of(thread: pthread_t) -> u64 {
+    thread as u64
+}
+
+/// Sets what a thread is for; the program has said so.
+pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
+    let Some(served) = state::serve() else {
+        return libc::ENOSYS;
+    };
+    let identity = identity_of(thread);
+    // Means are there before the thread is put anywhere.
+    if attributes.is_time_critical() {
+        served.mediate();
+    }
+    if let Err(error) = served.program.set(identity, attributes) {
+        return number_of(error);
+    }
+    if let Some(record) = record::of(identity) {
+        record.set_said();
+    }
+    served.notices(attributes);
+    0
+}
+
+pub fn get(thread: pthread_t) -> Result<Attributes, c_int> {
+    let served = state::serve().ok_or(libc::ENOSYS)?;
+    let found = served.program.get(identity_of(thread));
+    found.map_err(number_of)
+}
+
+unsafe extern "C" fn set_attributes(thread: pthread_t, described: *const Described) -> c_int {
+    // SAFETY: the caller's.
+    match unsafe { described.as_ref() }.map(Described::attributes) {
+        Some(Ok(attributes)) => set(thread, &attributes),
+        Some(Err(error)) => error,
+        None => libc::EINVAL,
+    }
+}
+
+unsafe extern "C" fn get_attributes(thread: pthread_t, into: *mut Described) -> c_int {
+    // SAFETY: the caller's.
+    tell(get(thread), unsafe { into.as_mut() })
+}
+
+fn tell(attributes: Result<Attributes, c_int>, into: Option<&mut Described>) -> c_int {
+    match (attributes, into) {
+        (Ok(attributes), Some(into)) => {
+            *into = Described::of(&attributes);
+            0
+        }
+        (Err(error), _) => error,
+        (_, None) => libc::EINVAL,
+    }
+}
+
+unsafe extern "C" fn attr_set_attributes(
+    attr: *mut pthread_attr_t,
+    described: *const Described,
+) -> c_int {
+    // SAFETY: the caller's.
+    match unsafe { described.as_ref() }.map(Described::attributes) {
+        Some(Ok(attributes)) => say_of(attr, attributes),
+        Some(Err(error)) => error,
+        None => libc::EINVAL,
+    }
+}
+
+unsafe extern "C" fn attr_get_attributes(
+    attr: *const pthread_attr_t,
+    into: *mut Described,
+) -> c_int {
+    // SAFETY: the caller's.
+    tell(Ok(of_attr(attr).unwrap_or_default()), unsafe {
+        into.as_mut()
+    })
+}
+
+unsafe extern "C" fn set_role(thread: pthread_t, role: *const c_char) -> c_int {
+    // SAFETY: the caller's.
+    let role = unsafe { role_at(role) };
+    match role.and_then(|role| Ok(get(thread)?.with_role(role))) {
+        Ok(attributes) => set(thread, &attributes),
+        Err(error) => error,
+    }
+}
+
+unsafe extern "C" fn attr_set_role(attr: *mut pthread_attr_t, role: *const c_char) -> c_int {
+    // SAFETY: the caller's.
+    match unsafe { role_at(role) } {
+        Ok(role) => say_of(attr, of_attr(attr).unwrap_or_default().with_role(role)),
+        Err(error) => error,
+    }
+}
+
+/// Writes as many threads of a role as there is room for, and how many there are.
+unsafe extern "C" fn find(
+    role: *const c_char,
+    threads: *mut pthread_t,
+    room: size_t,
+    count: *mut size_t,
+) -> c_int {
+    // SAFETY: the caller's.
+    let role = match unsafe { role_at(role) } {
+        Ok(role) => role,
+        Err(error) => return error,
+    };
+    let Some(served) = state::serve() else {
+        return libc::ENOSYS;
+    };
+    let mut found = 0;
+    for (_, entry) in served.program.table().lines().with_role(role) {
+        if found < room && !threads.is_null() {
+            // SAFETY: there is room for as many.
+            unsafe { threads.add(found).write(entry.identity as pthread_t) };
+        }
+        found += 1;
+    }
+    // SAFETY: the caller's.
+    if let Some(count) = unsafe { count.as_mut() } {
+        *count = found;
+    }
+    0
+}
+
+/// `struct milieu_threads` of the header. Further functions come at its end.
+#[repr(C)]
+pub struct Functions {
+    version: c_uint,
+    set_attributes: unsafe extern "C" fn(pthread_t, *const Described) -> c_int,
+    get_attributes: unsafe extern "C" fn(pthread_t, *mut Described) -> c_int,
+    attr_set_attributes: unsafe extern "C" fn(*mut pthread_attr_t, *const Described) -> c_int,
+    attr_get_attributes: unsafe extern "C" fn(*const pthread_attr_t, *mut Described) -> c_int,
+    set_role: unsafe extern "C" fn(pthread_t, *const c_char) -> c_int,
+    attr_set_role: unsafe extern "C" fn(*mut pthread_attr_t, *const c_char) -> c_int,
+    find: unsafe extern "C" fn(*const c_char, *mut pthread_t, size_t, *mut size_t) -> c_int,
+}
+
+/// The version of the table, which is that of the header.
+const VERSION: c_uint = 1;
+
+static FUNCTIONS: Functions = Functions {
+    version: VERSION,
+    set_attributes,
+    get_attributes,
+    attr_set_attributes,
+    attr_get_attributes,
+    set_role,
+    attr_set_role,
+    find,
+};
+
+/// The functions that a header of this version, or an earlier one, knows; null for
+/// later ones, and where the process is not served.
+#[unsafe(no_mangle)]
+pub extern "C" fn milieu_threads(version: c_uint) -> *const Functions {
+    if version <= VERSION && state::serve().is_some() {
+        &raw const FUNCTIONS
+    } else {
+        core::ptr::null()
+    }
+}

@@ -1,0 +1,244 @@
+//! Processes: children, other programs, and the end.
+//!
+//! Children and other programs inherit how their creator is scheduled. A thread that the
+//! mediator has put elsewhere therefore returns while it creates one, or becomes one.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use libc::{pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
+use milieu_threads::kernel;
+use milieu_threads::stack::{Entry, FileError, update};
+
+use crate::real::{self, Strings};
+use crate::state::{self, Served, WATCH};
+use crate::{helper, record};
+
+/// Whether the process had one thread when it forked.
+static WAS_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// The child of a fork has what its thread has.
+pub fn handle_forks() {
+    // SAFETY: these are functions, which stay.
+    unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
+}
+
+unsafe extern "C" fn before() {
+    if let Some(served) = state::served() {
+        served.before_fork();
+        WAS_ALONE.store(record::living() <= 1, Ordering::Relaxed);
+    }
+}
+
+unsafe extern "C" fn after_in_parent() {
+    if let Some(served) = state::served() {
+        served.after_fork_in_parent();
+    }
+}
+
+unsafe extern "C" fn after_in_child() {
+    // The word that says whether it is served is cleared, until it is.
+    state::after_fork_in_child(WAS_ALONE.load(Ordering::Relaxed));
+}
+
+/// Does something while this thread, and whatever it creates thereby, is where the
+/// program wants it. Also in the child of `vfork`, which has its creator's memory.
+fn at_home<T>(action: impl FnOnce() -> T) -> T {
+    let Some(served) = state::mediated() else {
+        return action();
+    };
+    let identity = record::identity();
+    let Some(own) = served.program.heritage(identity) else {
+        return action();
+    };
+    let tid = kernel::thread_id();
+    let is_it = served
+        .program
+        .table()
+        .lines()
+        .entry(identity)
+        .is_ok_and(|it| it.tid == tid);
+    if !is_it {
+        // What cannot be taken back stays.
+        let _ = served.program.bring(tid, &own);
+        return action();
+    }
+    served.program.set_away(identity, true);
+    let result = action();
+    served.program.set_away(identity, false);
+    result
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execve(
+    path: *const c_char,
+    arguments: Strings,
+    variables: Strings,
+) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::execve(path, arguments, variables) })
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::execve(path, arguments, environ) })
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::execvpe(path, arguments, environ) })
+}
+
+/// As glibc has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn execvpe(
+    path: *const c_char,
+    arguments: Strings,
+    variables: Strings,
+) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::execvpe(path, arguments, variables) })
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fexecve(
+    file: c_int,
+    arguments: Strings,
+    variables: Strings,
+) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::fexecve(file, arguments, variables) })
+}
+
+unsafe extern "C" {
+    static environ: Strings;
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawn(
+    process: *mut pid_t,
+    path: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attr: *const posix_spawnattr_t,
+    arguments: Strings,
+    variables: Strings,
+) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::posix_spawn(process, path, actions, attr, arguments, variables) })
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawnp(
+    process: *mut pid_t,
+    path: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attr: *const posix_spawnattr_t,
+    arguments: Strings,
+    variables: Strings,
+) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::posix_spawnp(process, path, actions, attr, arguments, variables) })
+}
+
+/// As C has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::system(command) })
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn popen(
+    command: *const c_char,
+    mode: *const c_char,
+) -> *mut libc::FILE {
+    // SAFETY: the caller's.
+    at_home(|| unsafe { real::popen(command, mode) })
+}
+
+/// The process exits: everything is as it was, and what was learned is kept.
+pub extern "C" fn finish() {
+    static IS_FINISHED: AtomicU32 = AtomicU32::new(0);
+    if IS_FINISHED.swap(1, Ordering::AcqRel) != 0 {
+        return;
+    }
+    let Some(served) = state::served() else {
+        return;
+    };
+    served.stop();
+    helper::end();
+    if served.settings.stacks.mode.learns() {
+        keep(served);
+    }
+}
+
+/// Adds what this run has seen to the profile.
+fn keep(served: &Served) {
+    // The list of what is loaded may be locked by a thread that is not here.
+    let Some(path) = served.profile.filter(|_| state::is_loader_free()) else {
+        return;
+    };
+    record::measure_all(served);
+    let mut count = 0;
+    let mut seen = [Entry::EMPTY; 64];
+    let add = |entries: &[Entry]| {
+        const PATIENCE_MILLISECONDS: u32 = 2000;
+        let mut wrong = |_: milieu_threads::stack::LineError<'_>| ();
+        update(path, PATIENCE_MILLISECONDS, entries, &mut wrong)
+    };
+    let mut failure: Option<FileError> = None;
+    WATCH.live.take(|entry| {
+        if let Some(place) = seen.get_mut(count) {
+            *place = entry;
+            count += 1;
+        }
+        if count == seen.len() {
+            failure = add(&seen).err().or(failure);
+            count = 0;
+        }
+    });
+    let rest = seen.get(..count).filter(|it| !it.is_empty());
+    failure = rest.and_then(|it| add(it).err()).or(failure);
+    if let Some(error) = failure {
+        let path = served.settings.profile.unwrap_or("");
+        served.say(format_args!(
+            "{path}: what was learned is not kept: {error}"
+        ));
+    }
+}

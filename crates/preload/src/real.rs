@@ -1,0 +1,126 @@
+//! The functions of the C library, or of whoever stands between it and us.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{
+    id_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_mutex_t,
+    pthread_t, sched_param, sigaction as action, timespec,
+};
+
+/// A function that is looked for when it is called for the first time.
+struct Real {
+    name: &'static CStr,
+    at: AtomicPtr<c_void>,
+}
+
+impl Real {
+    #[inline]
+    fn get(&self) -> *mut c_void {
+        let at = self.at.load(Ordering::Relaxed);
+        if at.is_null() { self.find() } else { at }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        // SAFETY: the name ends with a zero; the loader knows this library by the
+        // place of the call.
+        let at = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.at.store(at, Ordering::Relaxed);
+        at
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+            /// As the C library's.
+            ///
+            /// # Safety
+            /// As there.
+            #[inline]
+            pub unsafe fn $name($($argument: $type),*) -> $result {
+                const NAME: &CStr = match CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                ) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+                static REAL: Real = Real {
+                    name: NAME,
+                    at: AtomicPtr::new(null_mut()),
+                };
+                let at = REAL.get();
+                if at.is_null() {
+                    return missing();
+                }
+                // SAFETY: the C library's function of this name has this type; threads
+                // that end in it unwind through us.
+                unsafe {
+                    let real: unsafe extern "C-unwind" fn($($type),*) -> $result =
+                        core::mem::transmute(at);
+                    real($($argument),*)
+                }
+            }
+        )*
+    };
+}
+
+/// What a function answers that this C library does not have; programs that call it
+/// could not have been linked.
+#[cold]
+fn missing<T>() -> T {
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
+}
+
+pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+pub type Strings = *const *mut c_char;
+
+functions! {
+    pthread_create(
+        thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, argument: *mut c_void
+    ) -> c_int;
+    pthread_attr_init(attr: *mut pthread_attr_t) -> c_int;
+    pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int;
+    pthread_attr_setschedpolicy(attr: *mut pthread_attr_t, policy: c_int) -> c_int;
+    pthread_attr_setschedparam(attr: *mut pthread_attr_t, param: *const sched_param) -> c_int;
+    pthread_attr_getschedpolicy(attr: *const pthread_attr_t, policy: *mut c_int) -> c_int;
+    pthread_attr_getschedparam(attr: *const pthread_attr_t, param: *mut sched_param) -> c_int;
+    pthread_setschedparam(thread: pthread_t, policy: c_int, param: *const sched_param) -> c_int;
+    pthread_getschedparam(thread: pthread_t, policy: *mut c_int, param: *mut sched_param) -> c_int;
+    pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int;
+    pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
+    prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int;
+    pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int;
+    pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int;
+    pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+    pthread_mutex_clocklock(
+        mutex: *mut pthread_mutex_t, clock: c_int, until: *const timespec
+    ) -> c_int;
+    mtx_lock(mutex: *mut pthread_mutex_t) -> c_int;
+    mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+    nice(by: c_int) -> c_int;
+    setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int;
+    getpriority(which: c_uint, who: id_t) -> c_int;
+    sched_setscheduler(thread: pid_t, policy: c_int, param: *const sched_param) -> c_int;
+    sched_getscheduler(thread: pid_t) -> c_int;
+    sched_setparam(thread: pid_t, param: *const sched_param) -> c_int;
+    sched_getparam(thread: pid_t, param: *mut sched_param) -> c_int;
+    sigaction(signal: c_int, new: *const action, old: *mut action) -> c_int;
+    signal(signal: c_int, handler: usize) -> usize;
+    execve(path: *const c_char, arguments: Strings, variables: Strings) -> c_int;
+    execvpe(path: *const c_char, arguments: Strings, variables: Strings) -> c_int;
+    fexecve(file: c_int, arguments: Strings, variables: Strings) -> c_int;
+    posix_spawn(
+        process: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t,
+        attr: *const posix_spawnattr_t, arguments: Strings, variables: Strings
+    ) -> c_int;
+    posix_spawnp(
+        process: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t,
+        attr: *const posix_spawnattr_t, arguments: Strings, variables: Strings
+    ) -> c_int;
+    system(command: *const c_char) -> c_int;
+    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
+}

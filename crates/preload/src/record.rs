@@ -1,0 +1,379 @@
+//! What is known of each thread that is served, in records that threads take and give
+//! back without a lock.
+
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use milieu_threads::attributes::Attributes;
+use milieu_threads::kernel;
+use milieu_threads::run::Thread;
+use milieu_threads::stack::{AlternateStack, Hint, Peak, Seat, Stack, Standing};
+use milieu_threads::table::Scheduling;
+
+use crate::real::Start;
+use crate::state::{Served, WATCH};
+
+/// What its creator knows of a thread.
+#[derive(Clone, Copy)]
+pub struct Birth {
+    pub start: Start,
+    pub argument: *mut c_void,
+    pub attributes: Attributes,
+    pub is_excluded: bool,
+    /// Whether the program itself has said what it is for; patterns do not count then.
+    pub is_said: bool,
+    pub seat: Option<Seat>,
+    pub asked_bytes: Option<u64>,
+    /// What its creator wants of itself, if the mediator has put that elsewhere.
+    pub heritage: Option<Scheduling>,
+}
+
+/// What a thread knows of itself between its begin and its end.
+#[derive(Default)]
+struct Life {
+    stack: Option<Stack>,
+    depth_at_start: u64,
+    seat: Option<Seat>,
+    standing: Option<Standing>,
+    alternate: Option<AlternateStack>,
+    /// How often the destructors of its keys have run.
+    rounds: u32,
+}
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const BEGUN: u32 = 2;
+/// Its thread ends.
+const ENDING: u32 = 3;
+/// It is measured by whoever ends the process.
+const MEASURED: u32 = 4;
+
+/// A thread, or a place for one.
+pub struct Record {
+    state: AtomicU32,
+    /// `pthread_self()`, once it has begun.
+    identity: AtomicU64,
+    is_said: AtomicBool,
+    birth: UnsafeCell<MaybeUninit<Birth>>,
+    /// Its thread's alone while it has begun, and of whoever ends the process.
+    life: UnsafeCell<MaybeUninit<Life>>,
+    alternate: UnsafeCell<*mut c_void>,
+}
+
+// SAFETY: birth and life are written by whoever has taken the record, before another
+// thread reads them; the rest are atomics.
+unsafe impl Sync for Record {}
+
+const CHUNK: usize = 64;
+const CHUNKS: usize = 256;
+
+/// Threads and their alternate stacks, given by the kernel as they are used.
+struct Chunk {
+    records: [Record; CHUNK],
+}
+
+static ALL: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
+
+/// Where a place is probably free.
+static HINT: AtomicUsize = AtomicUsize::new(0);
+
+/// How many threads there are of which we know.
+static LIVING: AtomicU32 = AtomicU32::new(0);
+
+/// How many threads of which we know have not ended.
+pub fn living() -> u32 {
+    LIVING.load(Ordering::Acquire)
+}
+
+/// `pthread_self()`.
+#[inline]
+#[allow(clippy::unnecessary_cast, reason = "narrower on 32 bits")]
+pub fn identity() -> u64 {
+    // SAFETY: has no arguments.
+    unsafe { libc::pthread_self() as u64 }
+}
+
+fn chunk(number: usize) -> Option<&'static Chunk> {
+    let place = ALL.get(number)?;
+    let chunk = place.load(Ordering::Acquire);
+    if chunk.is_null() {
+        return make(place);
+    }
+    // SAFETY: chunks stay.
+    Some(unsafe { &*chunk })
+}
+
+#[cold]
+fn make(place: &'static AtomicPtr<Chunk>) -> Option<&'static Chunk> {
+    let stack = AlternateStack::bytes().next_multiple_of(64);
+    let head = size_of::<Chunk>().next_multiple_of(64);
+    let memory = kernel::reserve(head + CHUNK * stack).ok()?;
+    let chunk = memory.cast::<Chunk>().as_ptr();
+    // SAFETY: there is as much, and zeros are records that are free; where their
+    // stacks are is written before anybody else sees it.
+    unsafe {
+        for (index, record) in (*chunk).records.iter().enumerate() {
+            let start = memory.as_ptr().cast::<u8>().add(head + index * stack);
+            *record.alternate.get() = start.cast();
+        }
+        let (new, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        match place.compare_exchange(null_mut(), chunk, new, failure) {
+            Ok(_) => Some(&*chunk),
+            Err(other) => {
+                kernel::release(memory, head + CHUNK * stack);
+                Some(&*other)
+            }
+        }
+    }
+}
+
+/// All records that there are.
+fn all() -> impl Iterator<Item = &'static Record> {
+    let chunks = ALL.iter().map(|it| it.load(Ordering::Acquire));
+    // SAFETY: chunks stay.
+    let chunks = chunks.map_while(|it| unsafe { it.as_ref() });
+    chunks.flat_map(|it| &it.records)
+}
+
+/// A record for a thread that is about to be created; none where there are too many.
+pub fn take(birth: Birth) -> Option<&'static Record> {
+    let hint = HINT.load(Ordering::Relaxed) % (CHUNK * CHUNKS);
+    for step in 0..CHUNK * CHUNKS {
+        // From the hint on, and then from the first one on, so that few are touched.
+        let at = if step < CHUNK {
+            (hint + step) % (CHUNK * CHUNKS)
+        } else {
+            step - CHUNK
+        };
+        let record = chunk(at / CHUNK)?.records.get(at % CHUNK)?;
+        if record.becomes(FREE, TAKEN) {
+            // SAFETY: it was free, so nobody else reads or writes it.
+            unsafe { (*record.birth.get()).write(birth) };
+            record.is_said.store(birth.is_said, Ordering::Relaxed);
+            LIVING.fetch_add(1, Ordering::AcqRel);
+            return Some(record);
+        }
+    }
+    None
+}
+
+/// The record of a thread of which its identity is known.
+pub fn of(identity: u64) -> Option<&'static Record> {
+    all().find(|it| {
+        it.state.load(Ordering::Acquire) == BEGUN && it.identity.load(Ordering::Relaxed) == identity
+    })
+}
+
+impl Record {
+    /// What its creator knows of it.
+    pub fn birth(&self) -> Birth {
+        // SAFETY: whoever has a record has it from `take`, which wrote that.
+        unsafe { (*self.birth.get()).assume_init() }
+    }
+
+    /// The program itself has said what it is for.
+    pub fn is_said(&self) -> bool {
+        self.is_said.load(Ordering::Relaxed)
+    }
+
+    /// Patterns do not count any more.
+    pub fn set_said(&self) {
+        self.is_said.store(true, Ordering::Relaxed);
+    }
+
+    /// Nobody needs it: its thread was not created, or has ended. True if that was the
+    /// last of which we know.
+    pub fn give_back(&'static self) -> bool {
+        self.state.store(FREE, Ordering::Release);
+        LIVING.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    fn becomes(&self, from: u32, to: u32) -> bool {
+        let (new, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let exchanged = self.state.compare_exchange(from, to, new, failure);
+        exchanged.is_ok()
+    }
+
+    /// What its creator has asked for instead.
+    pub fn set_asked(&self, bytes: u64) {
+        // SAFETY: its thread has not been created yet, so it is its creator's.
+        unsafe { (*self.birth.get()).assume_init_mut().asked_bytes = Some(bytes) };
+    }
+
+    #[allow(clippy::mut_from_ref, reason = "it is its thread's alone")]
+    fn life(&self) -> &mut MaybeUninit<Life> {
+        // SAFETY: only its thread calls this while it lives, one thing at a time.
+        unsafe { &mut *self.life.get() }
+    }
+
+    /// Its thread begins, and calls this before anything else of it runs.
+    pub fn begin(&'static self, served: &Served, birth: &Birth) {
+        let (identity, tid) = (identity(), kernel::thread_id());
+        self.identity.store(identity, Ordering::Relaxed);
+        let life = self.life().write(Life {
+            seat: birth.seat,
+            ..Life::default()
+        });
+        let program = &served.program;
+        let listed = program.began_from(
+            identity,
+            tid,
+            &birth.attributes,
+            birth.is_excluded,
+            birth.heritage,
+        );
+        if served.settings.stacks.mode.learns() {
+            self.begin_learning(served, life, birth);
+        }
+        self.state.store(BEGUN, Ordering::Release);
+        if listed.is_ok() {
+            served.notices(&birth.attributes);
+        }
+    }
+
+    fn begin_learning(&self, served: &Served, life: &mut Life, birth: &Birth) {
+        let local = 0_u8;
+        let address = (&raw const local) as usize as u64;
+        let hint = Hint {
+            descriptor: Some(identity()),
+            asked_bytes: birth.asked_bytes,
+        };
+        let found = served.measure(|process| {
+            let stack = process.stack_around(address, hint).ok()?;
+            Some((stack, process.depth(&stack).ok()?))
+        });
+        let Some((stack, depth)) = found else {
+            return;
+        };
+        life.stack = Some(stack);
+        life.depth_at_start = depth;
+        life.standing = WATCH.enter(kernel::thread_id() as c_int, &stack, birth.seat);
+        let lines = served.program.table().lines();
+        let _ = lines.note_stack(identity(), kib(stack.bytes()), kib(depth));
+        if life.standing.is_some() && WATCH.sees_overflows() {
+            // SAFETY: the record has this memory, and this thread the record, until it
+            // ends; nobody else uses it.
+            life.alternate = unsafe {
+                let start = (*self.alternate.get()).cast::<MaybeUninit<u8>>();
+                let bytes = AlternateStack::bytes();
+                AlternateStack::enter(core::slice::from_raw_parts_mut(start, bytes))
+            };
+        }
+    }
+
+    /// Destructors of its keys run. Ours, which is among the first, wants to be the
+    /// last: true if it is to be called again.
+    pub fn is_to_wait(&self) -> bool {
+        const ROUNDS: u32 = 4;
+        // SAFETY: it has begun, and its thread calls this.
+        let life = unsafe { self.life().assume_init_mut() };
+        life.rounds += 1;
+        life.rounds < ROUNDS
+    }
+
+    /// Its thread ends, and calls this after everything else of it. True if it was the
+    /// last of which we know.
+    pub fn end(&'static self, served: &Served) -> bool {
+        while !self.becomes(BEGUN, ENDING) {
+            // The process ends in a moment, and looks at this before.
+            kernel::sleep_ns(100_000);
+        }
+        let _ = served.program.ended(identity());
+        self.measure(served);
+        // SAFETY: it has begun, and its thread calls this.
+        let life = unsafe { self.life().assume_init_mut() };
+        if let Some(standing) = life.standing.take() {
+            WATCH.leave(standing);
+        }
+        drop(life.alternate.take());
+        self.give_back()
+    }
+
+    /// Takes how deep its stack was; by its thread, or while the process ends.
+    fn measure(&self, served: &Served) {
+        // SAFETY: it has begun. Its thread calls this, or the process ends, when what
+        // is read here does not change any more.
+        let life = unsafe { (*self.life.get()).assume_init_ref() };
+        let Some(stack) = life.stack else {
+            return;
+        };
+        let Some(depth) = served.measure(|it| it.depth(&stack).ok()) else {
+            return;
+        };
+        let peak = Peak::between(life.depth_at_start, depth, stack.bytes());
+        if let (Some(seat), Some(_)) = (life.seat, peak.bytes()) {
+            WATCH.live.measures(seat, peak);
+        }
+    }
+}
+
+/// Threads that have not ended when the process does: how deep they were so far.
+pub fn measure_all(served: &Served) {
+    // Whoever is just beginning has nothing yet, and whoever ends does it itself.
+    for record in all().filter(|it| it.becomes(BEGUN, MEASURED)) {
+        record.measure(served);
+        record.state.store(BEGUN, Ordering::Release);
+    }
+}
+
+/// The thread that the program began with.
+pub fn begin_main(served: &Served) {
+    extern "C-unwind" fn nothing(_: *mut c_void) -> *mut c_void {
+        null_mut()
+    }
+    let rule = served.rule(&Thread {
+        number: Some(0),
+        name: own_name(&mut [0; 16]),
+        start: None,
+    });
+    let birth = Birth {
+        start: nothing,
+        argument: null_mut(),
+        attributes: rule.map_or(Attributes::default(), |it| it.attributes),
+        is_excluded: rule.is_some_and(|it| it.is_excluded),
+        is_said: false,
+        seat: None,
+        asked_bytes: None,
+        heritage: None,
+    };
+    let Some(record) = take(birth) else {
+        return;
+    };
+    record.identity.store(identity(), Ordering::Relaxed);
+    record.life().write(Life::default());
+    record.state.store(BEGUN, Ordering::Release);
+    let (is_excluded, tid) = (birth.is_excluded, kernel::thread_id());
+    let _ = served
+        .program
+        .began(identity(), tid, &birth.attributes, is_excluded);
+    crate::state::set_own_record(served, record);
+}
+
+/// The name of this thread.
+fn own_name(space: &mut [u8; 16]) -> Option<&[u8]> {
+    // SAFETY: the kernel writes at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, space.as_mut_ptr()) };
+    let end = space.iter().position(|it| *it == 0)?;
+    space.get(..end)
+}
+
+/// In the child of `fork`, which has one thread: where that stands.
+pub fn after_fork(served: &Served) -> Option<Standing> {
+    let own = crate::state::own_record(served);
+    for record in all() {
+        if !own.is_some_and(|it| core::ptr::eq(it, record)) {
+            record.state.store(FREE, Ordering::Relaxed);
+        }
+    }
+    LIVING.store(u32::from(own.is_some()), Ordering::Relaxed);
+    // SAFETY: it has begun, and this is its thread.
+    let life = own.map(|it| unsafe { it.life().assume_init_mut() })?;
+    life.standing
+}
+
+fn kib(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,314 @@
+//! How threads are scheduled, as the program says and asks: what it says of a thread
+//! that the mediator has put elsewhere takes effect when that returns, and is what it is
+//! told meanwhile. `SCHED_TEK` is a policy as the others are.
+//!
+//! A failure is told as the function does it: by its result, or by `errno`.
+
+use core::ffi::{c_int, c_uint};
+
+use libc::{id_t, pid_t, pthread_t, sched_param};
+use milieu_threads::attributes::{Priority, SCHED_TEK};
+use milieu_threads::kernel;
+use milieu_threads::rung::scheduling::is_realtime;
+use milieu_threads::table::{Region, Scheduling};
+
+use crate::attributes::{get, identity_of, set};
+use crate::real;
+use crate::state::{self, Served};
+
+/// As POSIX has it. With `SCHED_TEK` the thread becomes time-critical, and its priority
+/// is a nice value; with another policy it ceases to be.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_setschedparam(
+    thread: pthread_t,
+    policy: c_int,
+    param: *const sched_param,
+) -> c_int {
+    // SAFETY: the caller's.
+    let Some(wanted) = (unsafe { param.as_ref() }) else {
+        return libc::EINVAL;
+    };
+    let attributes = get(thread);
+    if policy == SCHED_TEK {
+        return match (attributes, Priority::new(wanted.sched_priority)) {
+            (Ok(attributes), Ok(priority)) => set(thread, &attributes.time_critical(priority)),
+            (Err(error), _) => error,
+            (_, Err(_)) => libc::EINVAL,
+        };
+    }
+    if let Ok(attributes) = attributes {
+        if attributes.is_time_critical() {
+            let error = set(thread, &attributes.not_critical());
+            if error != 0 {
+                return error;
+            }
+        }
+    }
+    match elsewhere(identity_of(thread)) {
+        Some((served, own)) => {
+            let wish = with_policy(&own, policy, wanted.sched_priority);
+            wish_of(served, identity_of(thread), wish)
+        }
+        // SAFETY: the caller's.
+        None => unsafe { real::pthread_setschedparam(thread, policy, param) },
+    }
+}
+
+/// As POSIX has it, and `SCHED_TEK` for a time-critical thread.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_getschedparam(
+    thread: pthread_t,
+    policy: *mut c_int,
+    param: *mut sched_param,
+) -> c_int {
+    // SAFETY: the caller's.
+    let (Some(said), Some(into)) = (unsafe { policy.as_mut() }, unsafe { param.as_mut() }) else {
+        return libc::EINVAL;
+    };
+    let critical = get(thread).ok().filter(|it| it.is_time_critical());
+    if let Some(attributes) = critical {
+        *said = SCHED_TEK;
+        into.sched_priority = attributes.priority().nice();
+        return 0;
+    }
+    let identity = identity_of(thread);
+    match state::mediated().map(|it| it.program.own(identity)) {
+        // The C library remembers what it has been told, and not what was had on return.
+        Some(Ok(own)) => {
+            *said = policy_of(&own);
+            into.sched_priority = own.realtime_priority.into();
+            0
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { real::pthread_getschedparam(thread, policy, param) },
+    }
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int {
+    let critical = get(thread).ok().filter(|it| it.is_time_critical());
+    if let Some(attributes) = critical {
+        return match Priority::new(priority) {
+            Ok(priority) => set(thread, &attributes.time_critical(priority)),
+            Err(_) => libc::EINVAL,
+        };
+    }
+    match elsewhere(identity_of(thread)) {
+        Some((served, own)) => {
+            let wish = with_policy(&own, policy_of(&own), priority);
+            wish_of(served, identity_of(thread), wish)
+        }
+        // SAFETY: the caller's.
+        None => unsafe { real::pthread_setschedprio(thread, priority) },
+    }
+}
+
+/// As POSIX has it; of this thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
+    let Some((served, identity, own)) = elsewhere_by_number(0) else {
+        // SAFETY: the caller's.
+        return unsafe { real::nice(by) };
+    };
+    let nice = c_int::from(own.nice).saturating_add(by).clamp(-20, 19);
+    let wish = Scheduling {
+        nice: nice as i8,
+        ..own
+    };
+    match wish_of(served, identity, wish) {
+        0 => nice,
+        // As POSIX wants it of this function.
+        libc::EACCES => fail(libc::EPERM),
+        error => fail(error),
+    }
+}
+
+/// As POSIX has it; of one thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int {
+    let found = (which == libc::PRIO_PROCESS as c_uint).then(|| elsewhere_by_number(who));
+    let Some((served, identity, own)) = found.flatten() else {
+        // SAFETY: the caller's.
+        return unsafe { real::setpriority(which, who, nice) };
+    };
+    let wish = Scheduling {
+        nice: nice.clamp(-20, 19) as i8,
+        ..own
+    };
+    result(wish_of(served, identity, wish))
+}
+
+/// As POSIX has it; of one thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn getpriority(which: c_uint, who: id_t) -> c_int {
+    let found = (which == libc::PRIO_PROCESS as c_uint).then(|| elsewhere_by_number(who));
+    match found.flatten() {
+        Some((_, _, own)) => own.nice.into(),
+        // SAFETY: the caller's.
+        None => unsafe { real::getpriority(which, who) },
+    }
+}
+
+/// As POSIX has it; of one thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sched_setscheduler(
+    thread: pid_t,
+    policy: c_int,
+    param: *const sched_param,
+) -> c_int {
+    // SAFETY: the caller's.
+    let wanted = unsafe { param.as_ref() };
+    match (elsewhere_by_number(thread as id_t), wanted) {
+        (Some((served, identity, own)), Some(wanted)) => {
+            let wish = with_policy(&own, policy, wanted.sched_priority);
+            result(wish_of(served, identity, wish))
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { real::sched_setscheduler(thread, policy, param) },
+    }
+}
+
+/// As POSIX has it; of one thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sched_getscheduler(thread: pid_t) -> c_int {
+    match elsewhere_by_number(thread as id_t) {
+        Some((_, _, own)) => policy_of(&own) | reset_of(&own),
+        // SAFETY: the caller's.
+        None => unsafe { real::sched_getscheduler(thread) },
+    }
+}
+
+/// As POSIX has it; of one thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sched_setparam(thread: pid_t, param: *const sched_param) -> c_int {
+    // SAFETY: the caller's.
+    let wanted = unsafe { param.as_ref() };
+    match (elsewhere_by_number(thread as id_t), wanted) {
+        (Some((served, identity, own)), Some(wanted)) => {
+            let policy = policy_of(&own) | reset_of(&own);
+            let wish = with_policy(&own, policy, wanted.sched_priority);
+            result(wish_of(served, identity, wish))
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { real::sched_setparam(thread, param) },
+    }
+}
+
+/// As POSIX has it; of one thread, as in Linux.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn sched_getparam(thread: pid_t, param: *mut sched_param) -> c_int {
+    // SAFETY: the caller's.
+    match (elsewhere_by_number(thread as id_t), unsafe {
+        param.as_mut()
+    }) {
+        (Some((_, _, own)), Some(param)) => {
+            param.sched_priority = own.realtime_priority.into();
+            0
+        }
+        // SAFETY: the caller's.
+        _ => unsafe { real::sched_getparam(thread, param) },
+    }
+}
+
+/// A thread that is not where the program wants it, and what that is.
+fn elsewhere(identity: u64) -> Option<(&'static Served, Scheduling)> {
+    let served = state::mediated()?;
+    let entry = served.program.table().lines().entry(identity).ok()?;
+    (entry.region != Region::Own).then_some((served, entry.own))
+}
+
+/// The same by the kernel's number; 0 is this thread.
+fn elsewhere_by_number(number: id_t) -> Option<(&'static Served, u64, Scheduling)> {
+    let served = state::mediated()?;
+    let tid = match number {
+        0 => kernel::thread_id(),
+        number => number,
+    };
+    let (_, entry) = served.program.table().lines().by_thread_id(tid)?;
+    (entry.region != Region::Own).then_some((served, entry.identity, entry.own))
+}
+
+const RESET_ON_FORK: c_int = 0x4000_0000;
+
+fn policy_of(own: &Scheduling) -> c_int {
+    own.policy.into()
+}
+
+fn reset_of(own: &Scheduling) -> c_int {
+    if own.is_reset_on_fork {
+        RESET_ON_FORK
+    } else {
+        0
+    }
+}
+
+/// What the program wants then; `None` if the kernel knows no such thing.
+fn with_policy(own: &Scheduling, policy: c_int, priority: c_int) -> Option<Scheduling> {
+    let is_reset_on_fork = policy & RESET_ON_FORK != 0;
+    let policy = u8::try_from(policy & !RESET_ON_FORK).ok()?;
+    let is_known = matches!(
+        c_int::from(policy),
+        libc::SCHED_OTHER
+            | libc::SCHED_FIFO
+            | libc::SCHED_RR
+            | libc::SCHED_BATCH
+            | libc::SCHED_IDLE
+    );
+    let priorities = if is_realtime(policy) { 1..=99 } else { 0..=0 };
+    let wish = Scheduling {
+        policy,
+        realtime_priority: priority as u8,
+        is_reset_on_fork,
+        ..*own
+    };
+    (is_known && priorities.contains(&priority)).then_some(wish)
+}
+
+fn wish_of(served: &Served, identity: u64, wish: impl Into<Option<Scheduling>>) -> c_int {
+    match wish.into().map(|it| served.program.wish(identity, it)) {
+        Some(Ok(())) => 0,
+        Some(Err(error)) => error.0,
+        None => libc::EINVAL,
+    }
+}
+
+fn result(error: c_int) -> c_int {
+    if error == 0 { 0 } else { fail(error) }
+}
+
+fn fail(error: c_int) -> c_int {
+    // SAFETY: the address is that of this thread's own.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}

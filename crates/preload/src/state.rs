@@ -1,0 +1,371 @@
+//! What there is of a process that is served, and whether it is.
+//!
+//! The process begins to be served when this library is initialized, or when a library
+//! that is initialized before creates a thread. A word that says so lies in memory that
+//! the kernel clears in every child: one that was made without the C library's handlers
+//! for `fork` finds zero there, and everything passes through, for good.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use milieu_threads::attributes::Attributes;
+use milieu_threads::kernel::{complain, keep, keep_all};
+use milieu_threads::lock::PriorityMutex;
+use milieu_threads::program::Program;
+use milieu_threads::run::{self, Choice, Rule, Settings, Thread, What};
+use milieu_threads::rung::{self, Return};
+use milieu_threads::stack::{Process, Standing, Watch};
+
+use crate::record::Record;
+use crate::{helper, process, real, record};
+
+/// Everything that a served process has.
+pub struct Served {
+    pub program: Program,
+    pub settings: Settings<'static>,
+    pub rules: &'static [Rule<'static>],
+    /// Whether a rule is about start functions, whose symbols are looked for then.
+    pub has_starts: bool,
+    /// Learned sizes.
+    pub profile: Option<&'static CStr>,
+    /// Its destructor is how threads end.
+    pub key: libc::pthread_key_t,
+    measuring: PriorityMutex<Option<Process>>,
+    /// The rung has been chosen, or that was tried in vain.
+    is_chosen: AtomicBool,
+}
+
+/// The stacks of this process, and what is known of its threads.
+pub static WATCH: Watch = Watch::new();
+
+const NEW: u32 = 0;
+const BEGINNING: u32 = 1;
+const SERVED: u32 = 2;
+
+/// How far it is; a word of its own where the kernel clears it in children.
+static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+struct Space(UnsafeCell<MaybeUninit<Served>>);
+
+// SAFETY: written once, before the word says so.
+unsafe impl Sync for Space {}
+
+static SPACE: Space = Space(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// Whether threads may be elsewhere than the program wants them.
+static IS_MEDIATED: AtomicBool = AtomicBool::new(false);
+
+/// Whether another thread than the one of this process can have had the loader's lock
+/// when it was made.
+static IS_LOADER_FREE: AtomicBool = AtomicBool::new(true);
+
+/// The process, if it is served.
+#[inline]
+pub fn served() -> Option<&'static Served> {
+    // SAFETY: the word stays for as long as the process lives.
+    let word = unsafe { WORD.load(Ordering::Acquire).as_ref() }?;
+    if word.load(Ordering::Acquire) != SERVED {
+        return None;
+    }
+    // SAFETY: it was written before the word was.
+    Some(unsafe { (*SPACE.0.get()).assume_init_ref() })
+}
+
+/// The process, if threads of it may be elsewhere than it wants.
+#[inline]
+pub fn mediated() -> Option<&'static Served> {
+    if IS_MEDIATED.load(Ordering::Relaxed) {
+        served()
+    } else {
+        None
+    }
+}
+
+/// Whether the loader may be asked what is loaded.
+pub fn is_loader_free() -> bool {
+    IS_LOADER_FREE.load(Ordering::Relaxed)
+}
+
+/// The process, which begins to be served unless it was; none where that has failed.
+pub fn serve() -> Option<&'static Served> {
+    if !HAS_BEGUN.swap(true, Ordering::AcqRel) {
+        begin();
+    }
+    served()
+}
+
+/// The loader calls this when it has loaded everything that this library needs.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INITIALIZE: extern "C" fn() = initialize;
+
+extern "C" fn initialize() {
+    serve();
+}
+
+/// And this when the process exits.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINISH: extern "C" fn() = process::finish;
+
+fn begin() {
+    let Some(word) = word() else {
+        return;
+    };
+    word.store(BEGINNING, Ordering::Relaxed);
+    WORD.store((&raw const *word).cast_mut(), Ordering::Release);
+    let Some(served) = Served::new() else {
+        return;
+    };
+    // SAFETY: nobody reads it before the word says so, and this runs once.
+    let served = unsafe { (*SPACE.0.get()).write(served) };
+    word.store(SERVED, Ordering::Release);
+    record::begin_main(served);
+    if served.has_critical_rules() || matches!(served.settings.rung, Choice::Only(_)) {
+        served.mediate();
+    }
+}
+
+/// A word in memory that the kernel clears in children.
+fn word() -> Option<&'static AtomicU32> {
+    let page = keep_all(1024, NEW).ok()?;
+    let start = page.as_mut_ptr();
+    // SAFETY: the page is ours alone. Kernels before 4.14 know no such advice; then
+    // every child must call the handlers for `fork`.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::madvise(start.cast(), 4096, libc::MADV_WIPEONFORK);
+        *errno = before;
+        Some(AtomicU32::from_ptr(start))
+    }
+}
+
+impl Served {
+    fn new() -> Option<Served> {
+        // SAFETY: the name ends with a zero; the text is copied before anybody else
+        // runs who could change it.
+        let text = unsafe {
+            let text = libc::getenv(run::VARIABLE.as_ptr());
+            if text.is_null() {
+                c""
+            } else {
+                keep(CStr::from_ptr(text).to_bytes()).ok()?
+            }
+        };
+        let is_text = text.to_str().is_ok();
+        let text = text.to_str().unwrap_or("");
+        let is_quiet = Settings::parse(text, &mut |_| ()).is_quiet;
+        let say = |arguments: core::fmt::Arguments<'_>| {
+            if !is_quiet {
+                complain(arguments);
+            }
+        };
+        if !is_text {
+            say(format_args!(
+                "MILIEU_THREADS is no text in UTF-8; nothing of it counts"
+            ));
+        }
+        let settings = Settings::parse(text, &mut |wrong| say(format_args!("{wrong}")));
+        let rules = settings.roles.map_or(&[][..], |path| {
+            let loaded = keep(path.as_bytes())
+                .and_then(|it| run::load(it, &mut |wrong| say(format_args!("{path}: {wrong}"))));
+            loaded.unwrap_or_else(|error| {
+                say(format_args!("{path}: the patterns cannot be read: {error}"));
+                &[]
+            })
+        });
+        let program = Program::start(settings.capacity, None, settings.mediator, |_| ());
+        let program = program
+            .inspect_err(|error| say(format_args!("this program is not served: {error}")))
+            .ok()?;
+        let mut key = 0;
+        // SAFETY: the destructor is a function that stays.
+        if unsafe { libc::pthread_key_create(&mut key, Some(crate::thread::end)) } != 0 {
+            return None;
+        }
+        let served = Served {
+            program,
+            settings,
+            rules,
+            has_starts: rules.iter().any(|it| matches!(it.what, What::Start(_))),
+            profile: settings.profile.and_then(|it| keep(it.as_bytes()).ok()),
+            key,
+            measuring: PriorityMutex::new(None),
+            is_chosen: AtomicBool::new(false),
+        };
+        served.learn();
+        process::handle_forks();
+        Some(served)
+    }
+
+    /// Gets stacks ready to be measured.
+    fn learn(&self) {
+        if !self.settings.stacks.mode.learns() {
+            return;
+        }
+        if let Some(path) = self.profile {
+            let mut load = |entry: &_| WATCH.live.load(entry);
+            let loaded = milieu_threads::stack::load(path, &mut load, &mut |wrong| {
+                self.say(format_args!(
+                    "{}: {wrong}",
+                    self.settings.profile.unwrap_or("")
+                ));
+            });
+            if let Err(error) = loaded {
+                let path = self.settings.profile.unwrap_or("");
+                self.say(format_args!("{path}: {error}; no sizes are known"));
+            }
+        }
+        // SAFETY: it is `sigaction`, and nobody else arms a watch.
+        unsafe { WATCH.arm(set_action, self.profile) };
+    }
+
+    /// Says something on the standard error output, unless that is not wanted.
+    pub fn say(&self, arguments: core::fmt::Arguments<'_>) {
+        if !self.settings.is_quiet {
+            complain(arguments);
+        }
+    }
+
+    /// What the patterns say of a thread.
+    pub fn rule(&self, thread: &Thread<'_>) -> Option<&'static Rule<'static>> {
+        self.rules.iter().find(|it| it.is_about(thread))
+    }
+
+    fn has_critical_rules(&self) -> bool {
+        self.rules.iter().any(|it| it.attributes.is_time_critical())
+    }
+
+    /// Threads are mediated from now on, if that is wanted and works.
+    pub fn mediate(&self) {
+        let chosen = self.settings.rung;
+        if chosen == Choice::Off || self.is_chosen.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let rung = match chosen {
+            Choice::Only(rung) => Some(rung),
+            _ => rung::best(&rung::probe()),
+        };
+        let Some(rung) = rung else {
+            return self.say(format_args!(
+                "threads are not mediated: nothing works here; `milieu thread probe` says why"
+            ));
+        };
+        // Before anybody is lazy: it inherits from its creator.
+        if !helper::start(self) {
+            return self.say(format_args!(
+                "threads are not mediated: no thread for that could be created"
+            ));
+        }
+        IS_MEDIATED.store(true, Ordering::Release);
+        match self.program.mediate(rung, helper::tell) {
+            Ok(Return::Always | Return::Never) => helper::wake(),
+            Err(error) => {
+                IS_MEDIATED.store(false, Ordering::Release);
+                self.say(format_args!("threads are not mediated: {error}"));
+            }
+        }
+    }
+
+    /// A thread has got attributes: mediates if it is critical, and if that was not
+    /// done before.
+    pub fn notices(&self, attributes: &Attributes) {
+        if attributes.is_time_critical() {
+            self.mediate();
+            helper::wake();
+        }
+    }
+
+    /// Everything is as the program wants it, to stay so.
+    pub fn stop(&self) {
+        IS_MEDIATED.store(false, Ordering::Release);
+        self.program.stop();
+    }
+
+    /// Calls with what measures stacks, which is opened when it is needed and whenever
+    /// the program has closed it.
+    pub fn measure<T>(&self, measure: impl FnOnce(&Process) -> Option<T>) -> Option<T> {
+        let mut process = self.measuring.lock().ok()?;
+        if process.as_ref().is_some_and(|it| !it.is_intact()) {
+            // Their numbers are the program's.
+            process.take().map(Process::forget);
+        }
+        if process.is_none() {
+            *process = Process::own().ok();
+        }
+        process.as_ref().and_then(measure)
+    }
+
+    /// Before `fork`.
+    pub fn before_fork(&self) {
+        self.measuring.hold();
+        self.program.before_fork();
+    }
+
+    /// After `fork`, in the parent.
+    pub fn after_fork_in_parent(&self) {
+        self.program.after_fork_in_parent();
+        self.measuring.let_go();
+    }
+}
+
+/// After `fork`, in the child. `was_alone` if the parent had but one thread.
+pub fn after_fork_in_child(was_alone: bool) {
+    // SAFETY: the word stays for as long as the process lives.
+    let Some(word) = (unsafe { WORD.load(Ordering::Acquire).as_ref() }) else {
+        return;
+    };
+    // SAFETY: handlers for forks are there only if it was written.
+    let served = unsafe { (*SPACE.0.get()).assume_init_ref() };
+    if !was_alone {
+        IS_LOADER_FREE.store(false, Ordering::Relaxed);
+    }
+    served.measuring.reset();
+    if let Ok(mut process) = served.measuring.lock() {
+        // They show the parent.
+        if process.as_ref().is_some_and(Process::is_intact) {
+            *process = None;
+        } else {
+            process.take().map(Process::forget);
+        }
+    }
+    let identity = record::identity();
+    if served.program.after_fork_in_child(identity).is_err() {
+        return;
+    }
+    let standing: Option<Standing> = record::after_fork(served);
+    WATCH.forked(standing);
+    helper::after_fork();
+    word.store(SERVED, Ordering::Release);
+}
+
+/// The record of this thread, if it is served.
+pub fn own_record(served: &Served) -> Option<&'static Record> {
+    // SAFETY: it has a key; null is no record, and nothing else than one was set.
+    unsafe {
+        let record = libc::pthread_getspecific(served.key);
+        record.cast::<Record>().as_ref()
+    }
+}
+
+/// Remembers the record of this thread.
+pub fn set_own_record(served: &Served, record: &'static Record) -> bool {
+    let record: *const Record = record;
+    // SAFETY: it has a key.
+    unsafe { libc::pthread_setspecific(served.key, record.cast::<c_void>()) == 0 }
+}
+
+/// `sigaction` of the C library.
+unsafe extern "C" fn set_action(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { real::sigaction(signal, new, old) }
+}

@@ -1,0 +1,302 @@
+//! Threads: how they are created, begin and end.
+//!
+//! A thread begins in a function of ours, which says so and calls the program's. It
+//! ends in the destructor of a key of ours, whether it returns, calls `pthread_exit`,
+//! or is cancelled; threads that do unwind through us, and run their clean-ups.
+
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use libc::{pthread_attr_t, pthread_t};
+use milieu_threads::run::Thread;
+use milieu_threads::stack::{Asked, Decision, Key, Name};
+
+use crate::attributes;
+use crate::real::{self, Start};
+use crate::record::{self, Birth, Record};
+use crate::state::{self, Served, WATCH};
+
+/// How many threads the process has created.
+static CREATED: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" {
+    fn pthread_attr_getstackaddr(attr: *const pthread_attr_t, at: *mut *mut c_void) -> c_int;
+    fn pthread_getattr_default_np(attr: *mut pthread_attr_t) -> c_int;
+    fn pthread_attr_getinheritsched(attr: *const pthread_attr_t, inherits: *mut c_int) -> c_int;
+}
+
+/// As POSIX has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pthread_create(
+    thread: *mut pthread_t,
+    attr: *const pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    let Some(served) = state::serve() else {
+        // SAFETY: the caller's.
+        return unsafe { real::pthread_create(thread, attr, start, argument) };
+    };
+    // SAFETY: the caller's; null is the default attributes.
+    let asked = Asking::of(unsafe { attr.as_ref() });
+    let creation = Creation::new(served, &asked, attr, start, argument);
+    let Some(record) = record::take(creation.birth) else {
+        // SAFETY: the caller's.
+        return unsafe { real::pthread_create(thread, attr, start, argument) };
+    };
+    let error = creation.create(thread, attr, &asked, record);
+    if error != 0 {
+        record.give_back();
+    }
+    error
+}
+
+/// As C has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn thrd_create(
+    thread: *mut pthread_t,
+    start: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+    argument: *mut c_void,
+) -> c_int {
+    const SUCCESS: c_int = 0;
+    const ERROR: c_int = 2;
+    const NO_MEMORY: c_int = 3;
+    // SAFETY: the C library passes what such a function returns through as a number in
+    // a pointer's place, as its own `thrd_join` expects; all of glibc's architectures
+    // return both in the same register. `thrd_t` is `pthread_t`.
+    let error = unsafe {
+        let start: Start = core::mem::transmute(start);
+        pthread_create(thread, core::ptr::null(), start, argument)
+    };
+    match error {
+        0 => SUCCESS,
+        libc::ENOMEM | libc::EAGAIN => NO_MEMORY,
+        _ => ERROR,
+    }
+}
+
+/// What the program asks for in its attributes.
+struct Asking {
+    stack: Asked,
+    guard_bytes: u64,
+    /// Whether it has the policy of its creator.
+    inherits: bool,
+}
+
+impl Asking {
+    fn of(attr: Option<&pthread_attr_t>) -> Asking {
+        let mut default = MaybeUninit::<pthread_attr_t>::uninit();
+        let (mut default_bytes, mut bytes, mut guard) = (0, 0, 0);
+        let (mut address, mut inherits) = (null_mut(), libc::PTHREAD_INHERIT_SCHED);
+        // SAFETY: each is initialized before it is asked, and writes to what lives.
+        unsafe {
+            // That of the process, which differs from that of attributes.
+            real::pthread_attr_init(default.as_mut_ptr());
+            libc::pthread_attr_getstacksize(default.as_ptr(), &mut default_bytes);
+            let attr = attr.map_or(default.as_ptr(), |it| it);
+            libc::pthread_attr_getstacksize(attr, &mut bytes);
+            libc::pthread_attr_getguardsize(attr, &mut guard);
+            pthread_attr_getstackaddr(attr, &mut address);
+            pthread_attr_getinheritsched(attr, &mut inherits);
+            real::pthread_attr_destroy(default.as_mut_ptr());
+        }
+        Asking {
+            stack: match (address.is_null(), bytes == default_bytes) {
+                (false, _) => Asked::Memory,
+                (true, true) => Asked::Default(bytes as u64),
+                (true, false) => Asked::Set(bytes as u64),
+            },
+            guard_bytes: guard as u64,
+            inherits: inherits == libc::PTHREAD_INHERIT_SCHED,
+        }
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        match self.stack {
+            Asked::Default(bytes) | Asked::Set(bytes) => Some(bytes),
+            Asked::Memory => None,
+        }
+    }
+}
+
+/// What is known of a thread before it is.
+struct Creation {
+    birth: Birth,
+    decision: Option<Decision>,
+}
+
+impl Creation {
+    fn new(
+        served: &Served,
+        asking: &Asking,
+        attr: *const pthread_attr_t,
+        start: Start,
+        argument: *mut c_void,
+    ) -> Creation {
+        let number = CREATED.fetch_add(1, Ordering::Relaxed) + 1;
+        let said = attributes::of_attr(attr);
+        let start_at = start as usize;
+        let mut birth = Birth {
+            start,
+            argument,
+            attributes: said.unwrap_or_default(),
+            is_excluded: false,
+            is_said: said.is_some(),
+            seat: None,
+            asked_bytes: asking.bytes(),
+            heritage: None,
+        };
+        if !served.rules.is_empty() {
+            let mut space = [0; 256];
+            let symbol = served.has_starts && state::is_loader_free();
+            let rule = served.rule(&Thread {
+                start: symbol
+                    .then(|| crate::name::symbol(start_at, &mut space))
+                    .flatten(),
+                name: None,
+                number: Some(number),
+            });
+            if let Some(rule) = rule {
+                birth.is_excluded = rule.is_excluded;
+                if said.is_none() {
+                    birth.attributes = rule.attributes;
+                }
+            }
+        }
+        if asking.inherits && state::mediated().is_some() {
+            birth.heritage = served.program.heritage(record::identity());
+        }
+        let decision = Creation::decide(served, asking, &mut birth, start_at);
+        Creation { birth, decision }
+    }
+
+    /// What becomes of its stack; nothing where that is not looked at.
+    fn decide(
+        served: &Served,
+        asking: &Asking,
+        birth: &mut Birth,
+        start: usize,
+    ) -> Option<Decision> {
+        let policy = &served.settings.stacks;
+        // A thread that asks for a stack by its attributes has set it.
+        let wanted = birth.attributes.stack().map(|it| it.bytes());
+        let asked = match (asking.stack, wanted) {
+            (Asked::Default(_), Some(bytes)) => Asked::Set(bytes),
+            (asked, _) => asked,
+        };
+        let mut decision = None;
+        if policy.mode.learns() {
+            let key = state::is_loader_free()
+                .then(|| Key::of(start, birth.argument as usize))
+                .flatten();
+            let role = Name::new(birth.attributes.role().as_str().as_bytes());
+            birth.seat = key.and_then(|it| WATCH.live.enter(&it, role));
+            let learned = birth.seat.map(|seat| {
+                WATCH.live.creates(seat, asked);
+                WATCH.live.learned(seat)
+            });
+            let decided = policy.decide(learned.as_ref(), asked, asking.guard_bytes);
+            decision = Some(decided).filter(|it| matches!(it, Decision::Apply { .. }));
+        }
+        match (asking.stack, wanted) {
+            (Asked::Default(_), Some(bytes)) if decision.is_none() => Some(Decision::Apply {
+                bytes: policy.enough_bytes(0).max(bytes),
+                guard_bytes: asking.guard_bytes,
+            }),
+            _ => decision,
+        }
+    }
+
+    /// Creates it, once more as the program asked if a smaller stack is refused.
+    fn create(
+        mut self,
+        thread: *mut pthread_t,
+        attr: *const pthread_attr_t,
+        asking: &Asking,
+        record: &'static Record,
+    ) -> c_int {
+        let argument = (&raw const *record).cast_mut().cast::<c_void>();
+        let create =
+            // SAFETY: the caller's, and the record is the new thread's.
+            |attr| unsafe { real::pthread_create(thread, attr, begin, argument) };
+        let Some(decision @ Decision::Apply { bytes, guard_bytes }) = self.decision else {
+            return create(attr);
+        };
+        let mut own = MaybeUninit::<pthread_attr_t>::uninit();
+        let is_default = attr.is_null();
+        // SAFETY: ours is initialized, or a copy of theirs, of which only numbers are
+        // changed; nothing is given back that belongs to theirs.
+        let error = unsafe {
+            if is_default {
+                pthread_getattr_default_np(own.as_mut_ptr());
+            } else {
+                own.write(*attr);
+            }
+            let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let guard = usize::try_from(guard_bytes).unwrap_or(0);
+            let error = match libc::pthread_attr_setstacksize(own.as_mut_ptr(), size) {
+                0 => {
+                    libc::pthread_attr_setguardsize(own.as_mut_ptr(), guard);
+                    record.set_asked(bytes);
+                    create(own.as_ptr())
+                }
+                error => error,
+            };
+            if is_default {
+                real::pthread_attr_destroy(own.as_mut_ptr());
+            }
+            error
+        };
+        if !decision.is_to_be_repeated(error) {
+            return error;
+        }
+        if let Some(seat) = self.birth.seat.take() {
+            WATCH.live.refuses(seat);
+        }
+        if let Some(bytes) = asking.bytes() {
+            record.set_asked(bytes);
+        }
+        create(attr)
+    }
+}
+
+/// Where threads begin. It has nothing to clean up when they unwind through it.
+unsafe extern "C-unwind" fn begin(record: *mut c_void) -> *mut c_void {
+    // SAFETY: its creator has handed over a record, which stays.
+    let record: &'static Record = unsafe { &*record.cast::<Record>() };
+    let birth = record.birth();
+    if let Some(served) = state::served() {
+        // Without the key nobody would say when it ends.
+        if state::set_own_record(served, record) {
+            record.begin(served, &birth);
+        } else {
+            record.give_back();
+        }
+    }
+    // SAFETY: the program's function, with its argument, as it asked for.
+    unsafe { (birth.start)(birth.argument) }
+}
+
+/// Where they end: the destructor of our key.
+pub extern "C" fn end(record: *mut c_void) {
+    // SAFETY: nothing else than a record was set, and they stay.
+    let record: &'static Record = unsafe { &*record.cast::<Record>() };
+    let Some(served) = state::served() else {
+        return;
+    };
+    if record.is_to_wait() {
+        state::set_own_record(served, record);
+        return;
+    }
+    if record.end(served) {
+        crate::helper::end();
+    }
+}
