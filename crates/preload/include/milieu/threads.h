@@ -1,0 +1,214 @@
+/*
+ * Milieu: what threads are for. In C and C++, beside <pthread.h>.
+ *
+ *   pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+ *   pthread_attributes_set_role(&attributes, "gas-detection");
+ *   attributes.is_time_critical = 1;
+ *   pthread_set_attributes(pthread_self(), &attributes);
+ *
+ *   struct sched_param param = { .sched_priority = -5 };        // a nice value
+ *   pthread_setschedparam(thread, SCHED_TEK, &param);           // time-critical from now on
+ *   pthread_setschedparam(thread, SCHED_OTHER, &normal);        // and no more
+ *
+ *   pthread_attr_setattributes_np(&attr, &attributes);          // before the thread exists
+ *   pthread_create(&thread, &attr, probe, NULL);
+ *
+ * While a time-critical thread is there, the others wait for it; their own priorities and
+ * policies are kept, and had again afterwards.
+ *
+ * A program that includes this needs no library. Milieu is there if the program is started by
+ * `milieu thread run`, or linked with libmilieu_preload.so; otherwise everything here succeeds
+ * without an effect, and the first call that would have had one says so on the standard error
+ * output, once. -DMILIEU_THREADS_SILENT keeps it silent; milieu_threads_are_served asks.
+ *
+ * Functions return 0 or the number of an error, as those of POSIX threads do:
+ *
+ *   EINVAL  a role, priority or stack that is none
+ *   ESRCH   no such thread
+ *   ENOMEM  there are attributes for too many pthread_attr_t (512)
+ *   EAGAIN  a thread has stopped in the middle of writing; try again
+ *
+ * All of them may be called by any thread, also in signal handlers, and none is a cancellation
+ * point. What is said of a pthread_attr_t is kept by its address until pthread_attr_init or
+ * pthread_attr_destroy: a copy of it says nothing.
+ */
+#ifndef MILIEU_THREADS_H
+#define MILIEU_THREADS_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The policy of time-critical threads; its priority is a nice value, from -20 (first) to 19. */
+#define SCHED_TEK 0x54454B
+
+/** The longest role, in bytes, without the zero at its end. */
+#define PTHREAD_ROLE_MAX 24
+
+/** What a thread is for. */
+typedef struct pthread_attributes {
+    /** A name such as "gas-detection" or "net/accept"; "" is none. */
+    char role[32];
+    /** Whether other threads wait for it. */
+    int is_time_critical;
+    /** A nice value, which orders time-critical threads among themselves. */
+    int priority;
+    /** The least stack that it needs, in bytes; 0 says nothing. Counts before it exists. */
+    size_t stack_bytes;
+} pthread_attributes_t;
+
+/** A thread of which nothing is said. */
+#define PTHREAD_ATTRIBUTES_INIT { "", 0, 0, 0 }
+
+/* What libmilieu_preload.so has; later versions have more at the end. */
+struct milieu_threads {
+    unsigned version;
+    int (*set_attributes)(pthread_t, const pthread_attributes_t *);
+    int (*get_attributes)(pthread_t, pthread_attributes_t *);
+    int (*attr_set_attributes)(pthread_attr_t *, const pthread_attributes_t *);
+    int (*attr_get_attributes)(const pthread_attr_t *, pthread_attributes_t *);
+    int (*set_role)(pthread_t, const char *);
+    int (*attr_set_role)(pthread_attr_t *, const char *);
+    int (*find)(const char *, pthread_t *, size_t, size_t *);
+};
+#define MILIEU_THREADS_VERSION 1u
+extern const struct milieu_threads *milieu_threads(unsigned version) __attribute__((weak));
+
+/* Whether it was said that Milieu is not there: one for the program, however many of its sources
+   include this. */
+__attribute__((weak)) int milieu_threads_absence_said = 0;
+
+static inline const struct milieu_threads *milieu_threads_here(void)
+{
+    return milieu_threads ? milieu_threads(MILIEU_THREADS_VERSION) : NULL;
+}
+
+static inline int milieu_threads_absent(void)
+{
+#ifndef MILIEU_THREADS_SILENT
+    static const char text[] =
+        "milieu: threads are scheduled as always: Milieu is not here; `milieu thread run` starts "
+        "this program with it\n";
+    if (!__atomic_exchange_n(&milieu_threads_absence_said, 1, __ATOMIC_ACQ_REL)) {
+        int before = errno;
+        if (write(2, text, sizeof text - 1) < 0)
+            errno = before;
+    }
+#endif
+    return 0;
+}
+
+/** Whether Milieu is there: whether anything here has an effect. */
+static inline int milieu_threads_are_served(void)
+{
+    return milieu_threads_here() != NULL;
+}
+
+/** Writes a role into attributes. EINVAL if it is too long; what else roles may be is known when
+    they are set. */
+static inline int pthread_attributes_set_role(pthread_attributes_t *attributes, const char *role)
+{
+    size_t length = strlen(role);
+    if (length > PTHREAD_ROLE_MAX)
+        return EINVAL;
+    memcpy(attributes->role, role, length);
+    memset(attributes->role + length, 0, sizeof attributes->role - length);
+    return 0;
+}
+
+/** Sets what a thread is for. */
+static inline int pthread_set_attributes(pthread_t thread, const pthread_attributes_t *attributes)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    return here ? here->set_attributes(thread, attributes) : milieu_threads_absent();
+}
+
+/** Tells what a thread is for: nothing, where Milieu is not there. */
+static inline int pthread_get_attributes(pthread_t thread, pthread_attributes_t *attributes)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    if (here)
+        return here->get_attributes(thread, attributes);
+    memset(attributes, 0, sizeof *attributes);
+    return 0;
+}
+
+/** Sets the role of a thread, and leaves its other attributes. */
+static inline int pthread_setrole_np(pthread_t thread, const char *role)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    return here ? here->set_role(thread, role) : milieu_threads_absent();
+}
+
+/** Sets what threads are for that will be created with these attributes. */
+static inline int pthread_attr_setattributes_np(
+    pthread_attr_t *attr, const pthread_attributes_t *attributes)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    return here ? here->attr_set_attributes(attr, attributes) : milieu_threads_absent();
+}
+
+/** Tells what threads are for that will be created with these attributes. */
+static inline int pthread_attr_getattributes_np(
+    const pthread_attr_t *attr, pthread_attributes_t *attributes)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    if (here)
+        return here->attr_get_attributes(attr, attributes);
+    memset(attributes, 0, sizeof *attributes);
+    return 0;
+}
+
+/** Sets the role of threads that will be created with these attributes. */
+static inline int pthread_attr_setrole_np(pthread_attr_t *attr, const char *role)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    return here ? here->attr_set_role(attr, role) : milieu_threads_absent();
+}
+
+/** Finds the threads of a role: writes as many as there is room for, and how many there are.
+    Threads may end at any time; whoever finds one sees to it that it does not. */
+static inline int pthread_find_role_np(
+    const char *role, pthread_t *threads, size_t room, size_t *count)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    if (here)
+        return here->find(role, threads, room, count);
+    if (count)
+        *count = 0;
+    return 0;
+}
+
+/* SCHED_TEK succeeds also where Milieu is not there: the kernel knows no such policy. */
+
+static inline int milieu_threads_setschedparam(
+    pthread_t thread, int policy, const struct sched_param *param)
+{
+    if (policy == SCHED_TEK && !milieu_threads_here())
+        return milieu_threads_absent();
+    return pthread_setschedparam(thread, policy, param);
+}
+
+static inline int milieu_threads_attr_setschedpolicy(pthread_attr_t *attr, int policy)
+{
+    if (policy == SCHED_TEK && !milieu_threads_here())
+        return milieu_threads_absent();
+    return pthread_attr_setschedpolicy(attr, policy);
+}
+
+#define pthread_setschedparam(thread, policy, param) \
+    milieu_threads_setschedparam(thread, policy, param)
+#define pthread_attr_setschedpolicy(attr, policy) milieu_threads_attr_setschedpolicy(attr, policy)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * What the header promises, where Milieu is there and where it is not: says what it saw.
+ * With an argument, Milieu has to be there.
+ */
+#include <milieu/threads.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(it) \
+    do { \
+        if (!(it)) { \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #it); \
+            exit(1); \
+        } \
+    } while (0)
+
+static int here;
+static pthread_barrier_t both;
+
+static void *probe(void *argument)
+{
+    pthread_attributes_t own;
+    (void)argument;
+    CHECK(pthread_get_attributes(pthread_self(), &own) == 0);
+    CHECK(strcmp(own.role, here ? "gas-detection" : "") == 0);
+    CHECK(own.is_time_critical == here && own.priority == (here ? -5 : 0));
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    return NULL;
+}
+
+static void threads_begin_with_attributes(void)
+{
+    pthread_t thread, found[2];
+    size_t count = 7;
+    pthread_attr_t attr;
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    CHECK(pthread_attributes_set_role(&attributes, "gas-detection") == 0);
+    attributes.is_time_critical = 1;
+    attributes.priority = -5;
+    attributes.stack_bytes = 300000;
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
+    CHECK(pthread_create(&thread, &attr, probe, NULL) == 0);
+    pthread_barrier_wait(&both);
+
+    CHECK(pthread_find_role_np("gas-detection", found, 2, &count) == 0);
+    CHECK(count == (size_t)here);
+    CHECK(!here || pthread_equal(found[0], thread));
+    CHECK(pthread_find_role_np("nobody", found, 2, &count) == 0 && count == 0);
+
+    int policy;
+    struct sched_param param;
+    CHECK(pthread_getschedparam(thread, &policy, &param) == 0);
+    CHECK(policy == (here ? SCHED_TEK : SCHED_OTHER));
+    CHECK(param.sched_priority == (here ? -5 : 0));
+    CHECK(!here || (pthread_attr_getschedpolicy(&attr, &policy) == 0 && policy == SCHED_TEK));
+
+    pthread_barrier_wait(&both);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(pthread_find_role_np("gas-detection", NULL, 0, &count) == 0 && count == 0);
+    /* Attributes that are initialized anew say nothing. */
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_getattributes_np(&attr, &attributes) == 0 && attributes.role[0] == 0);
+    CHECK(pthread_attr_destroy(&attr) == 0);
+}
+
+static void threads_become_critical_and_cease(void)
+{
+    pthread_attributes_t attributes;
+    struct sched_param first = { .sched_priority = -20 };
+    struct sched_param normal = { .sched_priority = 0 };
+    struct sched_param bad = { .sched_priority = 20 };
+    CHECK(pthread_setrole_np(pthread_self(), "main") == 0);
+    CHECK(pthread_setschedparam(pthread_self(), SCHED_TEK, &first) == 0);
+    CHECK(pthread_get_attributes(pthread_self(), &attributes) == 0);
+    if (here) {
+        CHECK(strcmp(attributes.role, "main") == 0);
+        CHECK(attributes.is_time_critical && attributes.priority == -20);
+        CHECK(pthread_setschedparam(pthread_self(), SCHED_TEK, &bad) == EINVAL);
+        CHECK(pthread_setrole_np(pthread_self(), "a//b") == EINVAL);
+        CHECK(pthread_setrole_np(pthread_self(), "x23456789x23456789x23456789") == EINVAL);
+    }
+    CHECK(pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal) == 0);
+    CHECK(pthread_get_attributes(pthread_self(), &attributes) == 0);
+    CHECK(!attributes.is_time_critical);
+    int policy;
+    CHECK(pthread_getschedparam(pthread_self(), &policy, &normal) == 0);
+    CHECK(policy == SCHED_OTHER);
+}
+
+int main(int count, char **arguments)
+{
+    (void)arguments;
+    here = milieu_threads_are_served();
+    CHECK(here || count == 1);
+    CHECK(pthread_barrier_init(&both, NULL, 2) == 0);
+    threads_begin_with_attributes();
+    threads_become_critical_and_cease();
+    puts("done");
+    return 0;
+}
