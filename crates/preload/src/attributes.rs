@@ -152,7 +152,7 @@ fn forget(attr: *const pthread_attr_t) {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_init(attr: *mut pthread_attr_t) -> c_int {
+pub unsafe extern "C" fn pthread_attr_init(attr: *mut pthread_attr_t) -> c_int {
     forget(attr);
     // SAFETY: the caller's.
     unsafe { real::pthread_attr_init(attr) }
@@ -163,7 +163,7 @@ pub unsafe extern "C-unwind" fn pthread_attr_init(attr: *mut pthread_attr_t) -> 
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int {
+pub unsafe extern "C" fn pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int {
     forget(attr);
     // SAFETY: the caller's.
     unsafe { real::pthread_attr_destroy(attr) }
@@ -174,7 +174,7 @@ pub unsafe extern "C-unwind" fn pthread_attr_destroy(attr: *mut pthread_attr_t) 
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_setschedpolicy(
+pub unsafe extern "C" fn pthread_attr_setschedpolicy(
     attr: *mut pthread_attr_t,
     policy: c_int,
 ) -> c_int {
@@ -198,7 +198,7 @@ pub unsafe extern "C-unwind" fn pthread_attr_setschedpolicy(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_setschedparam(
+pub unsafe extern "C" fn pthread_attr_setschedparam(
     attr: *mut pthread_attr_t,
     param: *const sched_param,
 ) -> c_int {
@@ -219,7 +219,7 @@ pub unsafe extern "C-unwind" fn pthread_attr_setschedparam(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_getschedpolicy(
+pub unsafe extern "C" fn pthread_attr_getschedpolicy(
     attr: *const pthread_attr_t,
     policy: *mut c_int,
 ) -> c_int {
@@ -240,7 +240,7 @@ pub unsafe extern "C-unwind" fn pthread_attr_getschedpolicy(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_attr_getschedparam(
+pub unsafe extern "C" fn pthread_attr_getschedparam(
     attr: *const pthread_attr_t,
     param: *mut sched_param,
 ) -> c_int {

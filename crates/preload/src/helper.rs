@@ -87,7 +87,7 @@ pub fn tell(tid: u32) {
     ));
 }
 
-unsafe extern "C-unwind" fn run(served: *mut c_void) -> *mut c_void {
+unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
     // SAFETY: it was handed over, and stays.
     let served: &Served = unsafe { &*served.cast_const().cast() };
     // SAFETY: the name ends with a zero.

@@ -18,7 +18,7 @@ use crate::{real, record};
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
+pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's.
     let take = || unsafe { real::pthread_mutex_lock(mutex) };
     match state::mediated() {
@@ -33,7 +33,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) 
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_timedlock(
+pub unsafe extern "C" fn pthread_mutex_timedlock(
     mutex: *mut pthread_mutex_t,
     until: *const timespec,
 ) -> c_int {
@@ -51,7 +51,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_timedlock(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_mutex_clocklock(
+pub unsafe extern "C" fn pthread_mutex_clocklock(
     mutex: *mut pthread_mutex_t,
     clock: c_int,
     until: *const timespec,
@@ -70,7 +70,7 @@ pub unsafe extern "C-unwind" fn pthread_mutex_clocklock(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int {
+pub unsafe extern "C" fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's.
     let take = || unsafe { real::mtx_lock(mutex) };
     match state::mediated() {
@@ -85,7 +85,7 @@ pub unsafe extern "C-unwind" fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn mtx_timedlock(
+pub unsafe extern "C" fn mtx_timedlock(
     mutex: *mut pthread_mutex_t,
     until: *const timespec,
 ) -> c_int {

@@ -16,10 +16,7 @@ use crate::{real, record};
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_setname_np(
-    thread: pthread_t,
-    name: *const c_char,
-) -> c_int {
+pub unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
     // SAFETY: the caller's.
     let error = unsafe { real::pthread_setname_np(thread, name) };
     if let Some(served) = state::served().filter(|_| error == 0) {
@@ -35,13 +32,7 @@ pub unsafe extern "C-unwind" fn pthread_setname_np(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn prctl(
-    option: c_int,
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-) -> c_int {
+pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     // SAFETY: the caller's.
     let said = unsafe { real::prctl(option, a, b, c, d) };
     if option == libc::PR_SET_NAME && said == 0 {

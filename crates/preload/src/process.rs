@@ -74,7 +74,7 @@ fn at_home<T>(action: impl FnOnce() -> T) -> T {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn execve(
+pub unsafe extern "C" fn execve(
     path: *const c_char,
     arguments: Strings,
     variables: Strings,
@@ -88,7 +88,7 @@ pub unsafe extern "C-unwind" fn execve(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: Strings) -> c_int {
+pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's.
     at_home(|| unsafe { real::execve(path, arguments, environ) })
 }
@@ -98,7 +98,7 @@ pub unsafe extern "C-unwind" fn execv(path: *const c_char, arguments: Strings) -
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
+pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's.
     at_home(|| unsafe { real::execvpe(path, arguments, environ) })
 }
@@ -108,7 +108,7 @@ pub unsafe extern "C-unwind" fn execvp(path: *const c_char, arguments: Strings) 
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn execvpe(
+pub unsafe extern "C" fn execvpe(
     path: *const c_char,
     arguments: Strings,
     variables: Strings,
@@ -122,11 +122,7 @@ pub unsafe extern "C-unwind" fn execvpe(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn fexecve(
-    file: c_int,
-    arguments: Strings,
-    variables: Strings,
-) -> c_int {
+pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, variables: Strings) -> c_int {
     // SAFETY: the caller's.
     at_home(|| unsafe { real::fexecve(file, arguments, variables) })
 }
@@ -140,7 +136,7 @@ unsafe extern "C" {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn posix_spawn(
+pub unsafe extern "C" fn posix_spawn(
     process: *mut pid_t,
     path: *const c_char,
     actions: *const posix_spawn_file_actions_t,
@@ -157,7 +153,7 @@ pub unsafe extern "C-unwind" fn posix_spawn(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn posix_spawnp(
+pub unsafe extern "C" fn posix_spawnp(
     process: *mut pid_t,
     path: *const c_char,
     actions: *const posix_spawn_file_actions_t,
@@ -174,7 +170,7 @@ pub unsafe extern "C-unwind" fn posix_spawnp(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the caller's.
     at_home(|| unsafe { real::system(command) })
 }
@@ -184,10 +180,7 @@ pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn popen(
-    command: *const c_char,
-    mode: *const c_char,
-) -> *mut libc::FILE {
+pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     // SAFETY: the caller's.
     at_home(|| unsafe { real::popen(command, mode) })
 }

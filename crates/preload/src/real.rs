@@ -1,4 +1,8 @@
 //! The functions of the C library, or of whoever stands between it and us.
+//!
+//! A thread that is cancelled in one of them unwinds through the function of ours that
+//! has called it, as through one in C: that has nothing to clean up, and being `extern
+//! "C"` no landing pad. With `extern "C-unwind"` it would have one, which aborts.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::null_mut;
@@ -55,10 +59,9 @@ macro_rules! functions {
                 if at.is_null() {
                     return missing();
                 }
-                // SAFETY: the C library's function of this name has this type; threads
-                // that end in it unwind through us.
+                // SAFETY: the C library's function of this name has this type.
                 unsafe {
-                    let real: unsafe extern "C-unwind" fn($($type),*) -> $result =
+                    let real: unsafe extern "C" fn($($type),*) -> $result =
                         core::mem::transmute(at);
                     real($($argument),*)
                 }
@@ -75,7 +78,7 @@ fn missing<T>() -> T {
     unsafe { libc::abort() }
 }
 
-pub type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+pub type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 pub type Strings = *const *mut c_char;
 
 functions! {

@@ -321,7 +321,7 @@ pub fn measure_all(served: &Served) {
 
 /// The thread that the program began with.
 pub fn begin_main(served: &Served) {
-    extern "C-unwind" fn nothing(_: *mut c_void) -> *mut c_void {
+    extern "C" fn nothing(_: *mut c_void) -> *mut c_void {
         null_mut()
     }
     let rule = served.rule(&Thread {

@@ -22,7 +22,7 @@ use crate::state::{self, Served};
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_setschedparam(
+pub unsafe extern "C" fn pthread_setschedparam(
     thread: pthread_t,
     policy: c_int,
     param: *const sched_param,
@@ -62,7 +62,7 @@ pub unsafe extern "C-unwind" fn pthread_setschedparam(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_getschedparam(
+pub unsafe extern "C" fn pthread_getschedparam(
     thread: pthread_t,
     policy: *mut c_int,
     param: *mut sched_param,
@@ -95,7 +95,7 @@ pub unsafe extern "C-unwind" fn pthread_getschedparam(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int {
+pub unsafe extern "C" fn pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int {
     let critical = get(thread).ok().filter(|it| it.is_time_critical());
     if let Some(attributes) = critical {
         return match Priority::new(priority) {
@@ -118,7 +118,7 @@ pub unsafe extern "C-unwind" fn pthread_setschedprio(thread: pthread_t, priority
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
+pub unsafe extern "C" fn nice(by: c_int) -> c_int {
     let Some((served, identity, own)) = elsewhere_by_number(0) else {
         // SAFETY: the caller's.
         return unsafe { real::nice(by) };
@@ -141,7 +141,7 @@ pub unsafe extern "C-unwind" fn nice(by: c_int) -> c_int {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int {
+pub unsafe extern "C" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int {
     let found = (which == libc::PRIO_PROCESS as c_uint).then(|| elsewhere_by_number(who));
     let Some((served, identity, own)) = found.flatten() else {
         // SAFETY: the caller's.
@@ -159,7 +159,7 @@ pub unsafe extern "C-unwind" fn setpriority(which: c_uint, who: id_t, nice: c_in
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn getpriority(which: c_uint, who: id_t) -> c_int {
+pub unsafe extern "C" fn getpriority(which: c_uint, who: id_t) -> c_int {
     let found = (which == libc::PRIO_PROCESS as c_uint).then(|| elsewhere_by_number(who));
     match found.flatten() {
         Some((_, _, own)) => own.nice.into(),
@@ -173,7 +173,7 @@ pub unsafe extern "C-unwind" fn getpriority(which: c_uint, who: id_t) -> c_int {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sched_setscheduler(
+pub unsafe extern "C" fn sched_setscheduler(
     thread: pid_t,
     policy: c_int,
     param: *const sched_param,
@@ -195,7 +195,7 @@ pub unsafe extern "C-unwind" fn sched_setscheduler(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sched_getscheduler(thread: pid_t) -> c_int {
+pub unsafe extern "C" fn sched_getscheduler(thread: pid_t) -> c_int {
     match elsewhere_by_number(thread as id_t) {
         Some((_, _, own)) => policy_of(&own) | reset_of(&own),
         // SAFETY: the caller's.
@@ -208,7 +208,7 @@ pub unsafe extern "C-unwind" fn sched_getscheduler(thread: pid_t) -> c_int {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sched_setparam(thread: pid_t, param: *const sched_param) -> c_int {
+pub unsafe extern "C" fn sched_setparam(thread: pid_t, param: *const sched_param) -> c_int {
     // SAFETY: the caller's.
     let wanted = unsafe { param.as_ref() };
     match (elsewhere_by_number(thread as id_t), wanted) {
@@ -227,7 +227,7 @@ pub unsafe extern "C-unwind" fn sched_setparam(thread: pid_t, param: *const sche
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sched_getparam(thread: pid_t, param: *mut sched_param) -> c_int {
+pub unsafe extern "C" fn sched_getparam(thread: pid_t, param: *mut sched_param) -> c_int {
     // SAFETY: the caller's.
     match (elsewhere_by_number(thread as id_t), unsafe {
         param.as_mut()

@@ -13,7 +13,7 @@ use crate::state::{self, WATCH};
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn sigaction(
+pub unsafe extern "C" fn sigaction(
     signal: c_int,
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
@@ -49,7 +49,7 @@ unsafe fn change(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn signal(signal: c_int, handler: usize) -> usize {
+pub unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
     // SAFETY: zeros are no flags, an empty mask and the default handler.
     let (mut new, mut old): (libc::sigaction, libc::sigaction) =
         unsafe { (core::mem::zeroed(), core::mem::zeroed()) };

@@ -1,8 +1,10 @@
 //! Threads: how they are created, begin and end.
 //!
-//! A thread begins in a function of ours, which says so and calls the program's. It
-//! ends in the destructor of a key of ours, whether it returns, calls `pthread_exit`,
-//! or is cancelled; threads that do unwind through us, and run their clean-ups.
+//! A thread begins in a function of ours, which says so and goes over to the program's.
+//! It ends in the destructor of a key of ours, whether it returns, calls `pthread_exit`,
+//! or is cancelled.
+
+mod trampoline;
 
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -32,7 +34,7 @@ unsafe extern "C" {
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pthread_create(
+pub unsafe extern "C" fn pthread_create(
     thread: *mut pthread_t,
     attr: *const pthread_attr_t,
     start: Start,
@@ -61,9 +63,9 @@ pub unsafe extern "C-unwind" fn pthread_create(
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn thrd_create(
+pub unsafe extern "C" fn thrd_create(
     thread: *mut pthread_t,
-    start: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+    start: unsafe extern "C" fn(*mut c_void) -> c_int,
     argument: *mut c_void,
 ) -> c_int {
     const SUCCESS: c_int = 0;
@@ -226,7 +228,7 @@ impl Creation {
         let argument = (&raw const *record).cast_mut().cast::<c_void>();
         let create =
             // SAFETY: the caller's, and the record is the new thread's.
-            |attr| unsafe { real::pthread_create(thread, attr, begin, argument) };
+            |attr| unsafe { real::pthread_create(thread, attr, trampoline::begin, argument) };
         let Some(decision @ Decision::Apply { bytes, guard_bytes }) = self.decision else {
             return create(attr);
         };
@@ -268,8 +270,8 @@ impl Creation {
     }
 }
 
-/// Where threads begin. It has nothing to clean up when they unwind through it.
-unsafe extern "C-unwind" fn begin(record: *mut c_void) -> *mut c_void {
+/// Tells a thread that begins what the program's function is, and says that it begins.
+extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
     // SAFETY: its creator has handed over a record, which stays.
     let record: &'static Record = unsafe { &*record.cast::<Record>() };
     let birth = record.birth();
@@ -281,8 +283,7 @@ unsafe extern "C-unwind" fn begin(record: *mut c_void) -> *mut c_void {
             record.give_back();
         }
     }
-    // SAFETY: the program's function, with its argument, as it asked for.
-    unsafe { (birth.start)(birth.argument) }
+    trampoline::call(birth.start, birth.argument)
 }
 
 /// Where they end: the destructor of our key.
