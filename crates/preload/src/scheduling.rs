@@ -7,14 +7,14 @@
 use core::ffi::{c_int, c_uint};
 
 use libc::{id_t, pid_t, pthread_t, sched_param};
-use milieu_threads::attributes::{Priority, SCHED_TEK};
+use milieu_threads::attributes::{Attributes, Priority, SCHED_TEK};
 use milieu_threads::kernel;
 use milieu_threads::rung::scheduling::is_realtime;
 use milieu_threads::table::{Region, Scheduling};
 
 use crate::attributes::{get, identity_of, set};
-use crate::real;
 use crate::state::{self, Served};
+use crate::{real, record};
 
 /// As POSIX has it. With `SCHED_TEK` the thread becomes time-critical, and its priority
 /// is a nice value; with another policy it ceases to be.
@@ -31,20 +31,17 @@ pub unsafe extern "C" fn pthread_setschedparam(
     let Some(wanted) = (unsafe { param.as_ref() }) else {
         return libc::EINVAL;
     };
-    let attributes = get(thread);
     if policy == SCHED_TEK {
-        return match (attributes, Priority::new(wanted.sched_priority)) {
+        return match (get(thread), Priority::new(wanted.sched_priority)) {
             (Ok(attributes), Ok(priority)) => set(thread, &attributes.time_critical(priority)),
             (Err(error), _) => error,
             (_, Err(_)) => libc::EINVAL,
         };
     }
-    if let Ok(attributes) = attributes {
-        if attributes.is_time_critical() {
-            let error = set(thread, &attributes.not_critical());
-            if error != 0 {
-                return error;
-            }
+    if let Some(attributes) = said_critical(thread) {
+        let error = set(thread, &attributes.not_critical());
+        if error != 0 {
+            return error;
         }
     }
     match elsewhere(identity_of(thread)) {
@@ -71,8 +68,7 @@ pub unsafe extern "C" fn pthread_getschedparam(
     let (Some(said), Some(into)) = (unsafe { policy.as_mut() }, unsafe { param.as_mut() }) else {
         return libc::EINVAL;
     };
-    let critical = get(thread).ok().filter(|it| it.is_time_critical());
-    if let Some(attributes) = critical {
+    if let Some(attributes) = said_critical(thread) {
         *said = SCHED_TEK;
         into.sched_priority = attributes.priority().nice();
         return 0;
@@ -96,8 +92,7 @@ pub unsafe extern "C" fn pthread_getschedparam(
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int {
-    let critical = get(thread).ok().filter(|it| it.is_time_critical());
-    if let Some(attributes) = critical {
+    if let Some(attributes) = said_critical(thread) {
         return match Priority::new(priority) {
             Ok(priority) => set(thread, &attributes.time_critical(priority)),
             Err(_) => libc::EINVAL,
@@ -239,6 +234,14 @@ pub unsafe extern "C" fn sched_getparam(thread: pid_t, param: *mut sched_param) 
         // SAFETY: the caller's.
         _ => unsafe { real::sched_getparam(thread, param) },
     }
+}
+
+/// The attributes of a thread that the program has made critical. Of one that a pattern
+/// has made so it knows nothing, and is told of its own policy.
+fn said_critical(thread: pthread_t) -> Option<Attributes> {
+    let critical = get(thread).ok().filter(Attributes::is_time_critical)?;
+    let record = record::of(identity_of(thread))?;
+    record.is_said().then_some(critical)
 }
 
 /// A thread that is not where the program wants it, and what that is.

@@ -221,6 +221,9 @@ impl Served {
                 self.say(format_args!("{path}: {error}; no sizes are known"));
             }
         }
+        if self.settings.is_quiet {
+            WATCH.hush();
+        }
         // SAFETY: it is `sigaction`, and nobody else arms a watch.
         unsafe { WATCH.arm(set_action, self.profile) };
     }
@@ -247,6 +250,10 @@ impl Served {
         if chosen == Choice::Off || self.is_chosen.swap(true, Ordering::AcqRel) {
             return;
         }
+        uncancelled(|| self.choose(chosen));
+    }
+
+    fn choose(&self, chosen: Choice) {
         let rung = match chosen {
             Choice::Only(rung) => Some(rung),
             _ => rung::best(&rung::probe()),
@@ -368,4 +375,20 @@ unsafe extern "C" fn set_action(
 ) -> c_int {
     // SAFETY: the caller's.
     unsafe { real::sigaction(signal, new, old) }
+}
+
+/// Does something in the program's thread, which cannot be cancelled meanwhile: what the
+/// C library calls cancellation points is ours then, and not the program's.
+pub fn uncancelled<T>(action: impl FnOnce() -> T) -> T {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(new: c_int, old: *mut c_int) -> c_int;
+    }
+    const DISABLE: c_int = 1;
+    let mut before = 0;
+    // SAFETY: writes a number.
+    unsafe { pthread_setcancelstate(DISABLE, &mut before) };
+    let result = action();
+    // SAFETY: sets what was.
+    unsafe { pthread_setcancelstate(before, null_mut()) };
+    result
 }

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn pthread_create(
     };
     // SAFETY: the caller's; null is the default attributes.
     let asked = Asking::of(unsafe { attr.as_ref() });
-    let creation = Creation::new(served, &asked, attr, start, argument);
+    let creation = state::uncancelled(|| Creation::new(served, &asked, attr, start, argument));
     let Some(record) = record::take(creation.birth) else {
         // SAFETY: the caller's.
         return unsafe { real::pthread_create(thread, attr, start, argument) };
@@ -278,7 +278,7 @@ extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
     if let Some(served) = state::served() {
         // Without the key nobody would say when it ends.
         if state::set_own_record(served, record) {
-            record.begin(served, &birth);
+            state::uncancelled(|| record.begin(served, &birth));
         } else {
             record.give_back();
         }

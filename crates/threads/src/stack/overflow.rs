@@ -15,7 +15,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::live::{Live, Seat};
 use super::measure::Stack;
@@ -84,6 +84,7 @@ pub struct Watch {
     path: AtomicPtr<c_char>,
     action: StoredAction,
     set_action: AtomicPtr<c_void>,
+    is_quiet: AtomicBool,
 }
 
 impl Default for Watch {
@@ -105,6 +106,18 @@ impl Watch {
             path: AtomicPtr::new(null_mut()),
             action: StoredAction::new(),
             set_action: AtomicPtr::new(null_mut()),
+            is_quiet: AtomicBool::new(false),
+        }
+    }
+
+    /// Says nothing of overflows; the profile does.
+    pub fn hush(&self) {
+        self.is_quiet.store(true, Ordering::Relaxed);
+    }
+
+    fn complain(&self, text: &[u8]) {
+        if !self.is_quiet.load(Ordering::Relaxed) {
+            system::complain(text);
         }
     }
 
@@ -303,7 +316,7 @@ impl Watch {
             );
         }
         text.push(b"\n");
-        system::complain(text.as_bytes());
+        self.complain(text.as_bytes());
         // SAFETY: null is none, and whoever armed the watch keeps the text.
         let path = unsafe {
             self.path
@@ -322,7 +335,7 @@ impl Watch {
         const PATIENCE_MILLISECONDS: u32 = 2000;
         if let Err(error) = append(path, PATIENCE_MILLISECONDS, &overflow) {
             let text = Text::<512>::of(format_args!("milieu: that is not noted: {error}\n"));
-            system::complain(text.as_bytes());
+            self.complain(text.as_bytes());
         }
     }
 }
