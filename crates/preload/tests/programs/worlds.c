@@ -2,7 +2,6 @@
  * What threads do, in C: each case prints what it saw, and nothing that another run could see
  * differently. The same program runs with and without Milieu, and has to print the same.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
