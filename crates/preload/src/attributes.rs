@@ -1,7 +1,7 @@
 //! Attributes, as programs built against `milieu/threads.h` set and read them.
 //!
-//! The header knows one symbol, [`milieu_threads`], which gives a table of functions;
-//! where it is not there, the header does without. What a program says of a
+//! The header asks for a table of functions by a policy that nobody else knows; where
+//! that is refused, it does without. What a program says of a
 //! `pthread_attr_t` is kept beside it, by its address, until that is initialized anew
 //! or destroyed; a copy of it says nothing.
 
@@ -418,13 +418,29 @@ static FUNCTIONS: Functions = Functions {
     find,
 };
 
-/// The functions that a header of this version, or an earlier one, knows; null for
-/// later ones, and where the process is not served.
-#[unsafe(no_mangle)]
-pub extern "C" fn milieu_threads(version: c_uint) -> *const Functions {
-    if version <= VERSION && state::serve().is_some() {
-        &raw const FUNCTIONS
-    } else {
-        core::ptr::null()
+/// `struct milieu_threads_request` of the header.
+#[repr(C)]
+struct Request {
+    param: sched_param,
+    here: *const Functions,
+}
+
+/// The policy by which a program asks for the table.
+pub const POLICY: c_int = 0x0054_454C;
+
+/// Answers a program that asks, for headers of this version and of earlier ones.
+///
+/// # Safety
+/// It is the beginning of a request.
+pub unsafe fn answer(request: *const sched_param) -> c_int {
+    let request = request.cast_mut().cast::<Request>();
+    // SAFETY: the caller's.
+    let Some(request) = (unsafe { request.as_mut() }) else {
+        return libc::EINVAL;
+    };
+    if request.param.sched_priority > VERSION as c_int || state::serve().is_none() {
+        return libc::EINVAL;
     }
+    request.here = &raw const FUNCTIONS;
+    0
 }

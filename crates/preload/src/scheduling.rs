@@ -12,7 +12,7 @@ use milieu_threads::kernel;
 use milieu_threads::rung::scheduling::is_realtime;
 use milieu_threads::table::{Region, Scheduling};
 
-use crate::attributes::{get, identity_of, set};
+use crate::attributes::{POLICY, answer, get, identity_of, set};
 use crate::state::{self, Served};
 use crate::{real, record};
 
@@ -31,6 +31,10 @@ pub unsafe extern "C" fn pthread_setschedparam(
     let Some(wanted) = (unsafe { param.as_ref() }) else {
         return libc::EINVAL;
     };
+    if policy == POLICY {
+        // SAFETY: only the header knows it.
+        return unsafe { answer(param) };
+    }
     if policy == SCHED_TEK {
         return match (get(thread), Priority::new(wanted.sched_priority)) {
             (Ok(attributes), Ok(priority)) => set(thread, &attributes.time_critical(priority)),

@@ -11,7 +11,7 @@ use milieu_threads::rung::probe;
 use support::{Machine, NATIVE, World, cases, compile, has, is_the_same, said, scratch, skipped};
 
 /// Settings for every means that works here, with `main` critical, so that all threads of
-/// the program wait in the lazy region.
+/// the program wait in the lazy region, and often return from it: other programs run here.
 fn mediated(folder: &Path) -> Vec<String> {
     let roles = folder.join("roles");
     fs::write(&roles, "number 0 => main critical\n").expect("a file");
@@ -19,7 +19,12 @@ fn mediated(folder: &Path) -> Vec<String> {
     let reports = probe();
     let rungs = reports.iter().filter(works).map(|it| it.rung);
     rungs
-        .map(|rung| format!("quiet=yes;rung={rung};roles={}", roles.display()))
+        .map(|rung| {
+            format!(
+                "quiet=yes;wait=20;turn=50;rung={rung};roles={}",
+                roles.display()
+            )
+        })
         .collect()
 }
 

@@ -78,8 +78,16 @@ struct milieu_threads {
     int (*attr_set_role)(pthread_attr_t *, const char *);
     int (*find)(const char *, pthread_t *, size_t, size_t *);
 };
-#define MILIEU_THREADS_VERSION 1u
-extern const struct milieu_threads *milieu_threads(unsigned version) __attribute__((weak));
+#define MILIEU_THREADS_VERSION 1
+
+/* How a program finds it: asks for a policy that neither the kernel nor the C library knows. That
+   works in whatever way a program is linked. */
+#define MILIEU_THREADS_POLICY 0x54454C
+struct milieu_threads_request {
+    /* Its priority is the version. */
+    struct sched_param param;
+    const struct milieu_threads *here;
+};
 
 /* Whether it was said that Milieu is not there: one for the program, however many of its sources
    include this. */
@@ -87,7 +95,20 @@ __attribute__((weak)) int milieu_threads_absence_said = 0;
 
 static inline const struct milieu_threads *milieu_threads_here(void)
 {
-    return milieu_threads ? milieu_threads(MILIEU_THREADS_VERSION) : NULL;
+    /* 0 is not known yet, 1 absent, anything else where it is. */
+    static size_t known = 0;
+    size_t here = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    if (here == 0) {
+        struct milieu_threads_request request;
+        memset(&request, 0, sizeof request);
+        request.param.sched_priority = MILIEU_THREADS_VERSION;
+        here = 1;
+        if (pthread_setschedparam(pthread_self(), MILIEU_THREADS_POLICY, &request.param) == 0
+            && request.here)
+            here = (size_t)request.here;
+        __atomic_store_n(&known, here, __ATOMIC_RELEASE);
+    }
+    return here == 1 ? NULL : (const struct milieu_threads *)here;
 }
 
 static inline int milieu_threads_absent(void)

@@ -48,7 +48,7 @@ static void *twice(void *argument)
 static void joined(void)
 {
     intptr_t sum = 0;
-    for (intptr_t i = 0; i < 200; ++i) {
+    for (intptr_t i = 0; i < 50; ++i) {
         pthread_t thread;
         void *result;
         CHECK(pthread_create(&thread, NULL, twice, (void *)i) == 0);
@@ -141,7 +141,7 @@ static void *is_cancelled_at_once(void *argument)
 static void cancelled_at_once(void)
 {
     int count = 0;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 50; ++i) {
         pthread_t thread;
         void *result;
         CHECK(pthread_create(&thread, NULL, is_cancelled_at_once, NULL) == 0);
@@ -171,14 +171,14 @@ static void detached(void)
     pthread_attr_t attr;
     CHECK(pthread_attr_init(&attr) == 0);
     CHECK(pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) == 0);
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 40; ++i) {
         pthread_t thread;
         CHECK(pthread_create(&thread, i % 2 ? &attr : NULL, is_detached, NULL) == 0);
         if (i % 2 == 0)
             CHECK(pthread_detach(thread) == 0);
     }
     pthread_mutex_lock(&mutex);
-    while (ended < 100)
+    while (ended < 40)
         pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
     CHECK(pthread_attr_destroy(&attr) == 0);
@@ -714,7 +714,7 @@ static long count;
 
 static void *counts(void *argument)
 {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 500; ++i) {
         pthread_mutex_lock(&mutex);
         ++count;
         pthread_mutex_unlock(&mutex);

@@ -208,10 +208,10 @@ impl<'w> World<'w> {
         }
     }
 
-    /// The program, which ends after two minutes if it hangs.
+    /// The program, which ends after five minutes if it hangs.
     pub fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["120"]).args(self.starter).arg("env");
+        command.args(["300"]).args(self.starter).arg("env");
         match self.settings {
             Some(settings) => {
                 let first = self.first;

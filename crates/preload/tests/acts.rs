@@ -1,0 +1,267 @@
+//! What the preload does: threads have attributes, others see them, they go to their
+//! regions and return, and what their stacks need is learned.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use milieu_threads::rung::{Return, Rung, probe};
+use milieu_threads::table::View;
+use support::{NATIVE, World, compile, library, scratch, skipped};
+
+const ABSENCE: &str = "milieu: threads are scheduled as always: Milieu is not here; \
+                       `milieu thread run` starts this program with it\n";
+
+#[test]
+fn a_program_of_the_header_runs_with_and_without_milieu() {
+    let folder = scratch("header");
+    let source = fs::read_to_string(support::package().join("tests/programs/attributes.c"));
+    let copy = folder.join("attributes.cpp");
+    fs::write(&copy, source.expect("it is there")).expect("a file");
+    let cpp = copy.to_str().expect("letters");
+    for (compiler, source) in [
+        ("gcc", "attributes.c"),
+        ("clang", "attributes.c"),
+        ("g++", cpp),
+        ("clang++", cpp),
+    ] {
+        for flags in [&[][..], &["-no-pie", "-fno-pie"]] {
+            let Some(program) = compile(compiler, source, &folder, flags) else {
+                continue;
+            };
+            let native = NATIVE.run(&program, &[]);
+            assert_eq!(native.stderr, ABSENCE, "{compiler}");
+            assert_eq!(native.well(), "done\n");
+            for settings in ["", "rung=off", "stacks=off;capacity=1"] {
+                let served = World::served(settings).run(&program, &["served"]);
+                assert_eq!(served.stderr, "", "{compiler}");
+                assert_eq!(served.well(), "done\n");
+            }
+        }
+        if let Some(program) = compile(compiler, source, &folder, &["-DMILIEU_THREADS_SILENT"]) {
+            assert_eq!(NATIVE.run(&program, &[]).stderr, "", "{compiler}");
+        }
+    }
+}
+
+#[test]
+fn a_program_may_be_linked_with_the_preload() {
+    let folder = scratch("linked");
+    let library = library();
+    let library = library.to_str().expect("letters");
+    let Some(program) = compile("gcc", "attributes.c", &folder, &[library]) else {
+        return;
+    };
+    let path = Path::new(library).parent().expect("a folder");
+    let path = format!("LD_LIBRARY_PATH={}", path.display());
+    let world = World {
+        starter: &["env", &path],
+        ..NATIVE
+    };
+    let run = world.run(&program, &["served"]);
+    assert_eq!(run.stderr, "");
+    assert_eq!(run.well(), "done\n");
+}
+
+#[test]
+fn static_programs_run_without_milieu() {
+    let folder = scratch("static");
+    let Some(program) = compile("gcc", "attributes.c", &folder, &["-static"]) else {
+        return;
+    };
+    let run = World::served("").run(&program, &[]);
+    assert_eq!(run.stderr, ABSENCE);
+    assert_eq!(run.well(), "done\n");
+}
+
+#[test]
+fn threads_go_to_their_regions_and_return() {
+    let folder = scratch("regions");
+    let Some(program) = compile("gcc", "regions.c", &folder, &[]) else {
+        return;
+    };
+    for report in probe().iter().filter(|it| it.verdict == Ok(Return::Always)) {
+        // Without turns: nobody returns because of the time.
+        let settings = format!("wait=never;rung={}", report.rung);
+        let run = World::served(&settings).run(&program, &[report.rung.name()]);
+        assert_eq!(run.stderr, "", "{settings}");
+        assert_eq!(run.well(), "done\n", "{settings}");
+    }
+}
+
+#[test]
+fn threads_that_cannot_return_are_bound_when_they_begin() {
+    let folder = scratch("bound");
+    let starter = [
+        "setpriv",
+        "--inh-caps=-sys_nice",
+        "--bounding-set=-sys_nice",
+    ];
+    let mut tried = std::process::Command::new(starter[0]);
+    let tried = tried.args(&starter[1..]).arg("true").output();
+    if !tried.is_ok_and(|it| it.status.success()) {
+        return skipped("privileges cannot be given up here");
+    }
+    let Some(program) = compile("gcc", "regions.c", &folder, &[]) else {
+        return;
+    };
+    for rung in [Rung::Idle, Rung::Nice] {
+        let settings = format!("rung={rung}");
+        let world = World {
+            starter: &starter,
+            ..World::served(&settings)
+        };
+        let run = world.run(&program, &[rung.name(), "bound"]);
+        assert_eq!(run.stderr, "");
+        assert_eq!(run.well(), "done\n", "{rung}");
+    }
+}
+
+#[test]
+fn patterns_give_roles_that_others_see() {
+    let folder = scratch("roles");
+    let Some(program) = compile("gcc", "roles.c", &folder, &["-rdynamic"]) else {
+        return;
+    };
+    let roles = folder.join("roles");
+    fs::write(
+        &roles,
+        "start worker_of_* => net/worker\nname audio-? => audio stack=300K\n\
+         number 0 => main\nnumber 4 => last\n",
+    )
+    .expect("a file");
+    let settings = format!("roles={};capacity=16", roles.display());
+    let mut command = World::served(&settings).command(&program, &[]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut said = String::new();
+    let stdout = child.stdout.take().expect("it is piped");
+    BufReader::new(stdout).read_line(&mut said).expect("a line");
+    assert_eq!(said, "begun\n");
+    // `timeout` has started it.
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let process = fs::read_to_string(children).expect("it has one");
+    let process: u32 = process.trim().parse().expect("a number");
+    let view = View::of_process(process).expect("it has a table");
+    let mut threads: Vec<_> = view.iter().map(|(_, it)| it).collect();
+    threads.sort_by_key(|it| it.tid);
+    let roles: Vec<_> = threads
+        .iter()
+        .map(|it| it.attributes.role().as_str().to_owned())
+        .collect();
+    assert_eq!(roles, ["main", "net/worker", "audio", "", "last"]);
+    for thread in &threads[1..] {
+        assert!(thread.stack_kib > 0 && thread.stack_kib_peak > 0);
+    }
+    drop(child.stdin.take());
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn what_cannot_be_understood_is_told_and_harms_nobody() {
+    let folder = scratch("settings");
+    let Some(program) = compile("gcc", "attributes.c", &folder, &[]) else {
+        return;
+    };
+    let roles = folder.join("roles");
+    fs::write(&roles, "name a => b urgent\n").expect("a file");
+    for (settings, word) in [
+        (
+            "stacks=large",
+            "`stacks=large` in MILIEU_THREADS: expected `off`".to_owned(),
+        ),
+        (
+            &format!("roles={}", roles.display()),
+            format!(
+                "{}: line 1, `name a => b urgent`: expected",
+                roles.display()
+            ),
+        ),
+        (
+            "roles=/nowhere/at/all",
+            "/nowhere/at/all: the patterns cannot be read: ENOENT".to_owned(),
+        ),
+        (
+            "profile=/nowhere/at/all",
+            "/nowhere/at/all: what was learned is not kept: the file `.lock`".to_owned(),
+        ),
+    ] {
+        let run = World::served(settings).run(&program, &["served"]);
+        assert!(
+            run.stderr.starts_with(&format!("milieu: {word}")),
+            "{run:?}"
+        );
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+        assert_eq!(run.well(), "done\n");
+        let quiet = format!("{settings};quiet=yes");
+        let run = World::served(&quiet).run(&program, &["served"]);
+        assert_eq!(run.stderr, "");
+    }
+}
+
+/// A thread that overflows its stack is told of, and its key is not tuned again.
+#[test]
+fn stacks_are_learned_applied_and_left_alone_after_an_overflow() {
+    let folder = scratch("learning");
+    let Some(program) = compile("gcc", "stacks.c", &folder, &[]) else {
+        return;
+    };
+    let roles = folder.join("roles");
+    fs::write(&roles, "number 1-9 => pool/worker\n").expect("a file");
+    let profile = folder.join("profile");
+    let settings = |mode: &str| {
+        let (profile, roles) = (profile.display(), roles.display());
+        format!("stacks={mode};profile={profile};roles={roles}")
+    };
+    let bytes = |mode: &str, levels: &str| {
+        let run = World::served(&settings(mode)).run(&program, &[levels]);
+        assert_eq!(run.stderr, "");
+        let stdout = run.well();
+        stdout.trim().parse::<u64>().expect("a number of bytes")
+    };
+    let native = NATIVE.run(&program, &["1"]).well();
+    let native: u64 = native.trim().parse().expect("a number of bytes");
+    for _ in 0..3 {
+        assert_eq!(bytes("learn", "1"), native);
+    }
+    let text = fs::read_to_string(&profile).expect("it was learned");
+    assert!(text.contains(" runs=3 threads=9 "), "{text}");
+    assert!(text.contains(" role=pool/worker"), "{text}");
+    let tuned = bytes("force", "1");
+    assert!(tuned < native && tuned >= 128 << 10, "{tuned}");
+    // A heavier run is learned, and has its place.
+    assert_eq!(bytes("force", "60"), tuned);
+    let run = World::served(&settings("force")).run(&program, &["100000"]);
+    assert!(
+        run.status.contains("139") || run.status.contains("signal: 11"),
+        "{run:?}"
+    );
+    assert!(run.stderr.starts_with("milieu: thread "), "{run:?}");
+    assert!(
+        run.stderr
+            .contains("`pool/worker` has overflowed its stack of"),
+        "{run:?}"
+    );
+    let text = fs::read_to_string(&profile).expect("it is there");
+    assert!(text.contains(" overflow="), "{text}");
+    assert_eq!(bytes("force", "1"), native);
+}
+
+/// A program that forks has children that are served as it is.
+#[test]
+fn children_learn_too() {
+    let folder = scratch("children");
+    let Some(program) = compile("gcc", "worlds.c", &folder, &[]) else {
+        return;
+    };
+    let profile = folder.join("profile");
+    let settings = format!("profile={}", profile.display());
+    World::served(&settings)
+        .run(&program, &["other-programs"])
+        .well();
+    let text = fs::read_to_string(&profile).expect("it was learned");
+    assert!(text.contains("threads=4 "), "{text}");
+}

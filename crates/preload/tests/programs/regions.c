@@ -1,0 +1,224 @@
+/*
+ * Where threads are while one of them is critical, as the kernel has it and as the program is
+ * told. Called with the name of the means, or "bound" behind it where threads do not return.
+ * Nothing here depends on how long anything takes.
+ */
+#include <milieu/threads.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define CHECK(it) \
+    do { \
+        if (!(it)) { \
+            fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #it, errno); \
+            _exit(99); \
+        } \
+    } while (0)
+
+static const char *rung;
+
+struct thread {
+    pthread_t thread;
+    pid_t number;
+    pthread_barrier_t *begun, *over;
+};
+
+static pid_t number(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+/* As the kernel has it. */
+static int policy_of(pid_t thread)
+{
+    return (int)syscall(SYS_sched_getscheduler, thread);
+}
+
+static int nice_of(pid_t thread)
+{
+    return 20 - (int)syscall(SYS_getpriority, PRIO_PROCESS, thread);
+}
+
+static int is_grouped(pid_t thread)
+{
+    char path[64], line[512];
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/cgroup", thread);
+    FILE *file = fopen(path, "r");
+    CHECK(file);
+    while (fgets(line, sizeof line, file))
+        found |= strstr(line, "/milieu-lazy-") != NULL;
+    fclose(file);
+    return found;
+}
+
+/* Whether the kernel has a thread in the lazy region; on the rung of real time nobody is. */
+static int is_lazy(pid_t thread)
+{
+    if (strcmp(rung, "idle") == 0)
+        return policy_of(thread) == SCHED_IDLE;
+    if (strcmp(rung, "nice") == 0)
+        return nice_of(thread) == 19;
+    if (strcmp(rung, "cgroup") == 0)
+        return is_grouped(thread);
+    return 0;
+}
+
+static int can_be_lazy(void)
+{
+    return strcmp(rung, "realtime") != 0;
+}
+
+static void *waits(void *argument)
+{
+    struct thread *own = argument;
+    own->number = number();
+    pthread_barrier_wait(own->begun);
+    pthread_barrier_wait(own->over);
+    return NULL;
+}
+
+static pthread_barrier_t begun, over;
+
+static void begins(struct thread *thread, const char *role, int is_critical)
+{
+    pthread_attr_t attr;
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    CHECK(pthread_attributes_set_role(&attributes, role) == 0);
+    attributes.is_time_critical = is_critical;
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
+    thread->begun = &begun;
+    thread->over = &over;
+    CHECK(pthread_create(&thread->thread, &attr, waits, thread) == 0);
+    CHECK(pthread_attr_destroy(&attr) == 0);
+    pthread_barrier_wait(&begun);
+}
+
+static void *is_told_its_own(void *argument)
+{
+    struct sched_param param;
+    int policy;
+    (void)argument;
+    CHECK(is_lazy(number()) == can_be_lazy());
+    CHECK(getpriority(PRIO_PROCESS, 0) == 0 && sched_getscheduler(0) == SCHED_OTHER);
+    CHECK(pthread_getschedparam(pthread_self(), &policy, &param) == 0 && policy == SCHED_OTHER);
+    CHECK(nice(4) == 4 && getpriority(PRIO_PROCESS, 0) == 4);
+    CHECK(is_lazy(number()) == can_be_lazy());
+    /* Its children are what it would be. */
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(!is_lazy(getpid()) && nice_of(getpid()) == 4);
+        CHECK(policy_of(getpid()) == SCHED_OTHER);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    pthread_barrier_wait(&begun);
+    pthread_barrier_wait(&over);
+    CHECK(!is_lazy(number()) && nice_of(number()) == 4 && policy_of(number()) == SCHED_OTHER);
+    return NULL;
+}
+
+static void threads_go_and_return(void)
+{
+    struct thread lazy, critical;
+    pthread_t told;
+    struct sched_param normal = { .sched_priority = 0 };
+    CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, 4) == 0);
+    begins(&lazy, "logger", 0);
+    CHECK(policy_of(lazy.number) == SCHED_OTHER && !is_lazy(lazy.number));
+    begins(&critical, "probe", 1);
+    CHECK(is_lazy(lazy.number) == can_be_lazy());
+    CHECK(is_lazy(number()) == can_be_lazy());
+    CHECK(!is_lazy(critical.number));
+    CHECK(policy_of(critical.number) == SCHED_OTHER || !can_be_lazy());
+    CHECK((policy_of(critical.number) & 7) == SCHED_RR || can_be_lazy());
+    CHECK(pthread_create(&told, NULL, is_told_its_own, NULL) == 0);
+    pthread_barrier_wait(&begun);
+
+    CHECK(pthread_setschedparam(critical.thread, SCHED_OTHER, &normal) == 0);
+    CHECK(!is_lazy(lazy.number) && policy_of(lazy.number) == SCHED_OTHER);
+    CHECK(!is_lazy(number()) && nice_of(number()) == 0);
+    CHECK((policy_of(critical.number) & 7) == SCHED_OTHER);
+    pthread_barrier_wait(&over);
+    CHECK(pthread_join(told, NULL) == 0);
+    CHECK(pthread_join(lazy.thread, NULL) == 0);
+    CHECK(pthread_join(critical.thread, NULL) == 0);
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wants_it(void *argument)
+{
+    (void)argument;
+    pthread_barrier_wait(&begun);
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+    return NULL;
+}
+
+/* Who has what a critical thread waits for is not lazy, and is again afterwards. */
+static void owners_are_boosted(void)
+{
+    struct thread critical;
+    pthread_t waiter;
+    pthread_attr_t attr;
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, 2) == 0);
+    begins(&critical, "probe", 1);
+    CHECK(is_lazy(number()) == can_be_lazy());
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+    attributes.is_time_critical = 1;
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
+    CHECK(pthread_create(&waiter, &attr, wants_it, NULL) == 0);
+    pthread_barrier_wait(&begun);
+    /* Until it waits. */
+    while (can_be_lazy() ? is_lazy(number()) : (policy_of(number()) & 7) != SCHED_RR)
+        sched_yield();
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+    CHECK(pthread_join(waiter, NULL) == 0);
+    CHECK(is_lazy(number()) == can_be_lazy());
+    CHECK((policy_of(number()) & 7) != SCHED_RR);
+    pthread_barrier_wait(&over);
+    CHECK(pthread_join(critical.thread, NULL) == 0);
+    CHECK(!is_lazy(number()));
+}
+
+/* Where there is no way back, who begins while a critical thread is there is lazy for ever. */
+static void threads_are_bound(void)
+{
+    struct thread critical, lazy, child;
+    CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, 4) == 0);
+    begins(&critical, "probe", 1);
+    begins(&lazy, "logger", 0);
+    CHECK(is_lazy(lazy.number) && !is_lazy(critical.number) && !is_lazy(number()));
+    begins(&child, "logger", 0);
+    CHECK(is_lazy(child.number));
+    pthread_barrier_wait(&over);
+    CHECK(pthread_join(lazy.thread, NULL) == 0);
+    CHECK(pthread_join(child.thread, NULL) == 0);
+    CHECK(pthread_join(critical.thread, NULL) == 0);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count > 1 && milieu_threads_are_served());
+    rung = arguments[1];
+    if (count > 2) {
+        threads_are_bound();
+    } else {
+        threads_go_and_return();
+        owners_are_boosted();
+    }
+    puts("done");
+    return 0;
+}

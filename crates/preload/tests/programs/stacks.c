@@ -1,0 +1,40 @@
+/* Three threads, one after another, of so many levels; tells the stack of the last. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static size_t bytes;
+
+static int depth_of(int levels)
+{
+    volatile char frame[1000];
+    frame[0] = (char)levels;
+    frame[999] = frame[0];
+    return levels == 0 ? 0 : 1 + depth_of(levels - 1) + (frame[999] != frame[0]);
+}
+
+static void *is_deep(void *argument)
+{
+    pthread_attr_t attr;
+    int levels = depth_of(*(int *)argument);
+    if (pthread_getattr_np(pthread_self(), &attr) != 0)
+        exit(1);
+    pthread_attr_getstacksize(&attr, &bytes);
+    pthread_attr_destroy(&attr);
+    return levels == *(int *)argument ? argument : NULL;
+}
+
+int main(int count, char **arguments)
+{
+    int levels = count > 1 ? atoi(arguments[1]) : 1;
+    for (int i = 0; i < 3; ++i) {
+        pthread_t thread;
+        void *result;
+        if (pthread_create(&thread, NULL, is_deep, &levels) != 0)
+            return 1;
+        if (pthread_join(thread, &result) != 0 || !result)
+            return 1;
+    }
+    printf("%zu\n", bytes);
+    return 0;
+}
