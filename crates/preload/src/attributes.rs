@@ -23,6 +23,7 @@ pub struct Described {
     role: [c_char; 32],
     is_time_critical: c_int,
     priority: c_int,
+    is_lazy: c_int,
     stack_bytes: size_t,
 }
 
@@ -38,6 +39,7 @@ impl Described {
             role,
             is_time_critical: attributes.is_time_critical().into(),
             priority: attributes.priority().nice(),
+            is_lazy: attributes.is_lazy().into(),
             stack_bytes: size_t::try_from(stack).unwrap_or(size_t::MAX),
         }
     }
@@ -48,8 +50,11 @@ impl Described {
         let priority = Priority::new(self.priority).map_err(invalid)?;
         // Kept for when it becomes critical.
         attributes = attributes.time_critical(priority);
-        if self.is_time_critical == 0 {
-            attributes = attributes.not_critical();
+        match (self.is_time_critical != 0, self.is_lazy != 0) {
+            (true, false) => {}
+            (false, false) => attributes = attributes.not_critical(),
+            (false, true) => attributes = attributes.lazy(),
+            (true, true) => return Err(libc::EINVAL),
         }
         if self.stack_bytes > 0 {
             let size = StackSize::of_bytes(self.stack_bytes as u64).map_err(invalid)?;
@@ -278,9 +283,7 @@ pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
     };
     let identity = identity_of(thread);
     // Means are there before the thread is put anywhere.
-    if attributes.is_time_critical() {
-        served.mediate();
-    }
+    served.prepares(attributes);
     if let Err(error) = served.program.set(identity, attributes) {
         return number_of(error);
     }

@@ -8,10 +8,10 @@
 use core::ffi::c_int;
 
 use libc::{pthread_mutex_t, timespec};
-use milieu_threads::lock;
+use milieu_threads::{kernel, lock};
 
+use crate::real;
 use crate::state::{self, Served};
-use crate::{real, record};
 
 /// As POSIX has it.
 ///
@@ -110,7 +110,7 @@ unsafe fn urgently(
     if said != libc::EBUSY {
         return said;
     }
-    let identity = record::identity();
+    let identity = kernel::identity();
     let is_critical = served
         .program
         .get(identity)

@@ -66,9 +66,7 @@ fn named(served: &Served, thread: pthread_t, name: &CStr) {
     if rule.is_excluded {
         served.program.exclude(identity);
     }
-    if rule.attributes.is_time_critical() {
-        served.mediate();
-    }
+    served.prepares(&rule.attributes);
     if served.program.set(identity, &rule.attributes).is_ok() {
         served.notices(&rule.attributes);
     }

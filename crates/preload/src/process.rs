@@ -47,7 +47,7 @@ fn at_home<T>(action: impl FnOnce() -> T) -> T {
     let Some(served) = state::mediated() else {
         return action();
     };
-    let identity = record::identity();
+    let identity = kernel::identity();
     let Some(own) = served.program.heritage(identity) else {
         return action();
     };

@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use milieu_threads::attributes::Attributes;
-use milieu_threads::kernel;
+use milieu_threads::kernel::{self, identity};
 use milieu_threads::run::Thread;
 use milieu_threads::stack::{AlternateStack, Hint, Peak, Seat, Stack, Standing};
 use milieu_threads::table::Scheduling;
@@ -27,8 +27,8 @@ pub struct Birth {
     pub is_said: bool,
     pub seat: Option<Seat>,
     pub asked_bytes: Option<u64>,
-    /// What its creator wants of itself, if the mediator has put that elsewhere.
-    pub heritage: Option<Scheduling>,
+    /// What its creator wants of itself, if that may be elsewhere.
+    pub creator: Option<Scheduling>,
 }
 
 /// What a thread knows of itself between its begin and its end.
@@ -86,14 +86,6 @@ static LIVING: AtomicU32 = AtomicU32::new(0);
 /// How many threads of which we know have not ended.
 pub fn living() -> u32 {
     LIVING.load(Ordering::Acquire)
-}
-
-/// `pthread_self()`.
-#[inline]
-#[allow(clippy::unnecessary_cast, reason = "narrower on 32 bits")]
-pub fn identity() -> u64 {
-    // SAFETY: has no arguments.
-    unsafe { libc::pthread_self() as u64 }
 }
 
 fn chunk(number: usize) -> Option<&'static Chunk> {
@@ -218,12 +210,12 @@ impl Record {
             ..Life::default()
         });
         let program = &served.program;
-        let listed = program.began_from(
+        let listed = program.began_by(
+            birth.creator,
             identity,
             tid,
             &birth.attributes,
             birth.is_excluded,
-            birth.heritage,
         );
         if served.settings.stacks.mode.learns() {
             self.begin_learning(served, life, birth);
@@ -337,7 +329,7 @@ pub fn begin_main(served: &Served) {
         is_said: false,
         seat: None,
         asked_bytes: None,
-        heritage: None,
+        creator: None,
     };
     let Some(record) = take(birth) else {
         return;

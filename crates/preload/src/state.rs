@@ -12,7 +12,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use milieu_threads::attributes::Attributes;
-use milieu_threads::kernel::{complain, keep, keep_all};
+use milieu_threads::kernel::{self, complain, keep, keep_all};
 use milieu_threads::lock::PriorityMutex;
 use milieu_threads::program::Program;
 use milieu_threads::run::{self, Choice, Rule, Settings, Thread, What};
@@ -125,9 +125,16 @@ fn begin() {
     let served = unsafe { (*SPACE.0.get()).write(served) };
     word.store(SERVED, Ordering::Release);
     record::begin_main(served);
-    if served.has_critical_rules() || matches!(served.settings.rung, Choice::Only(_)) {
+    if served.rules.iter().any(|it| is_moved(&it.attributes))
+        || matches!(served.settings.rung, Choice::Only(_))
+    {
         served.mediate();
     }
+}
+
+/// Whether threads with these attributes go to a region.
+fn is_moved(attributes: &Attributes) -> bool {
+    attributes.is_time_critical() || attributes.is_lazy()
 }
 
 /// A word in memory that the kernel clears in children.
@@ -240,10 +247,6 @@ impl Served {
         self.rules.iter().find(|it| it.is_about(thread))
     }
 
-    fn has_critical_rules(&self) -> bool {
-        self.rules.iter().any(|it| it.attributes.is_time_critical())
-    }
-
     /// Threads are mediated from now on, if that is wanted and works.
     pub fn mediate(&self) {
         let chosen = self.settings.rung;
@@ -279,11 +282,17 @@ impl Served {
         }
     }
 
-    /// A thread has got attributes: mediates if it is critical, and if that was not
-    /// done before.
-    pub fn notices(&self, attributes: &Attributes) {
-        if attributes.is_time_critical() {
+    /// A thread is about to get attributes: threads are mediated if they say so.
+    pub fn prepares(&self, attributes: &Attributes) {
+        if is_moved(attributes) {
             self.mediate();
+        }
+    }
+
+    /// A thread has got attributes.
+    pub fn notices(&self, attributes: &Attributes) {
+        self.prepares(attributes);
+        if attributes.is_time_critical() {
             helper::wake();
         }
     }
@@ -341,7 +350,7 @@ pub fn after_fork_in_child(was_alone: bool) {
             process.take().map(Process::forget);
         }
     }
-    let identity = record::identity();
+    let identity = kernel::identity();
     if served.program.after_fork_in_child(identity).is_err() {
         return;
     }

@@ -12,6 +12,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{pthread_attr_t, pthread_t};
+use milieu_threads::kernel;
 use milieu_threads::run::Thread;
 use milieu_threads::stack::{Asked, Decision, Key, Name};
 
@@ -154,7 +155,7 @@ impl Creation {
             is_said: said.is_some(),
             seat: None,
             asked_bytes: asking.bytes(),
-            heritage: None,
+            creator: None,
         };
         if !served.rules.is_empty() {
             let mut space = [0; 256];
@@ -174,7 +175,7 @@ impl Creation {
             }
         }
         if asking.inherits && state::mediated().is_some() {
-            birth.heritage = served.program.heritage(record::identity());
+            birth.creator = served.program.own(kernel::identity()).ok();
         }
         let decision = Creation::decide(served, asking, &mut birth, start_at);
         Creation { birth, decision }

@@ -268,6 +268,7 @@ pub struct Attributes {
     stack: Option<StackSize>,
     priority: Priority,
     is_time_critical: bool,
+    is_lazy: bool,
 }
 
 impl Attributes {
@@ -277,13 +278,14 @@ impl Attributes {
         role: Role,
         stack: Option<StackSize>,
         priority: Priority,
-        is_time_critical: bool,
+        [is_time_critical, is_lazy]: [bool; 2],
     ) -> Attributes {
         Attributes {
             role,
             stack,
             priority,
             is_time_critical,
+            is_lazy,
         }
     }
 
@@ -308,6 +310,7 @@ impl Attributes {
         Attributes {
             priority,
             is_time_critical: true,
+            is_lazy: false,
             ..self
         }
     }
@@ -317,6 +320,26 @@ impl Attributes {
     pub fn not_critical(self) -> Attributes {
         Attributes {
             is_time_critical: false,
+            ..self
+        }
+    }
+
+    /// The same, but bound to the lazy region: it stays there whether or not
+    /// somebody is in the fast region, unless an urgent thread waits for it.
+    #[must_use]
+    pub fn lazy(self) -> Attributes {
+        Attributes {
+            is_time_critical: false,
+            is_lazy: true,
+            ..self
+        }
+    }
+
+    /// The same, but not bound to the lazy region.
+    #[must_use]
+    pub fn not_lazy(self) -> Attributes {
+        Attributes {
+            is_lazy: false,
             ..self
         }
     }
@@ -349,6 +372,12 @@ impl Attributes {
     #[must_use]
     pub fn is_time_critical(&self) -> bool {
         self.is_time_critical
+    }
+
+    /// Whether it stays in the lazy region.
+    #[must_use]
+    pub fn is_lazy(&self) -> bool {
+        self.is_lazy
     }
 
     /// Where it stands among critical threads.
@@ -426,5 +455,15 @@ mod tests {
         let lazy = critical.not_critical();
         assert!(critical.is_time_critical() && !lazy.is_time_critical());
         assert_eq!(lazy.priority(), Priority::FIRST);
+    }
+
+    #[test]
+    fn a_thread_is_critical_or_bound_to_be_lazy_and_never_both() {
+        let lazy = Attributes::default().lazy();
+        assert!(lazy.is_lazy() && !lazy.is_time_critical());
+        let critical = lazy.time_critical(Priority::default());
+        assert!(critical.is_time_critical() && !critical.is_lazy());
+        assert!(critical.lazy().is_lazy() && !critical.lazy().is_time_critical());
+        assert_eq!(lazy.not_lazy(), Attributes::default());
     }
 }

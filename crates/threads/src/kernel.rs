@@ -75,6 +75,16 @@ pub fn thread_id() -> u32 {
     unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// The C library's number of this thread, as `pthread_self` gives it: by it the
+/// thread information table knows threads.
+#[must_use]
+pub fn identity() -> u64 {
+    // SAFETY: has no arguments and cannot fail.
+    #[allow(clippy::unnecessary_cast, reason = "narrower on 32 bits")]
+    let identity = unsafe { libc::pthread_self() } as u64;
+    identity
+}
+
 /// The kernel's number of this process.
 #[must_use]
 pub fn process_id() -> u32 {

@@ -159,32 +159,32 @@ impl Program {
         attributes: &Attributes,
         is_excluded: bool,
     ) -> Result<Slot, TableError> {
-        self.began_from(identity, tid, attributes, is_excluded, None)
+        self.began_by(None, identity, tid, attributes, is_excluded)
     }
 
-    /// As [`Program::began`], of a thread that was created by one that the mediator
-    /// has put elsewhere: what that wants of itself, its [`Program::heritage`] before,
-    /// is what the new one has inherited.
+    /// As [`Program::began`], of a thread that another has begun which had this for
+    /// its [own](Program::own) right before: what a new thread has inherited from one
+    /// that the mediator has put elsewhere is not what it returns to.
     ///
     /// # Errors
-    /// If it cannot be listed; it is not mediated then.
-    pub fn began_from(
+    /// As there.
+    pub fn began_by(
         &self,
+        creator: Option<Scheduling>,
         identity: u64,
         tid: u32,
         attributes: &Attributes,
         is_excluded: bool,
-        heritage: Option<Scheduling>,
     ) -> Result<Slot, TableError> {
-        let mut own = scheduling::of(tid).unwrap_or_default();
-        let mut region = Region::Own;
-        if let Some(heritage) = heritage {
-            if self.bring(tid, &heritage).is_err() {
-                // There is no way back, so it was lazy when it began.
-                region = Region::Lazy;
+        let here = scheduling::of(tid).unwrap_or_default();
+        let (own, from) = match creator {
+            Some(own) if self.is_inherited(tid, &here, &own) => (own, Region::Lazy),
+            // From a critical one it has another nice value, or has lost a policy.
+            Some(own) if is_handed_on(&own) && scheduling::set(tid, &own).is_ok() => {
+                (own, Region::Own)
             }
-            own = heritage;
-        }
+            _ => (here, Region::Own),
+        };
         let kind = if is_excluded || scheduling::is_realtime(own.policy) {
             Kind::Excluded
         } else {
@@ -192,13 +192,13 @@ impl Program {
         };
         let entry = Entry {
             own,
-            region,
+            region: from,
             is_excluded,
             created_us: kernel::boot_time_ns() / 1000,
             ..Entry::of(identity, tid, *attributes)
         };
         let slot = self.table.lines().insert(entry)?;
-        self.tell(|machine, out| machine.add(slot, tid, kind, out));
+        self.tell(|machine, out| machine.add_from(slot, tid, kind, from, out));
         Ok(slot)
     }
 
@@ -245,6 +245,12 @@ impl Program {
                 machine.demote(slot, out);
             }
         });
+    }
+
+    fn is_inherited(&self, tid: u32, here: &Scheduling, own: &Scheduling) -> bool {
+        let state = self.state.lock();
+        let means = state.as_ref().ok().and_then(|it| it.means.as_ref());
+        means.is_some_and(|it| it.is_inherited(tid, here, own))
     }
 
     /// A thread ends, told by itself after everything else of it, or by who knows.
@@ -523,6 +529,11 @@ impl State {
             }
         });
     }
+}
+
+/// Whether new threads have what their creator has.
+fn is_handed_on(own: &Scheduling) -> bool {
+    !own.is_reset_on_fork && !scheduling::is_realtime(own.policy)
 }
 
 fn place(lines: Lines<'_>, means: &Means, action: Action) -> Result<(), Errno> {

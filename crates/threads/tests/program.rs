@@ -198,6 +198,70 @@ fn what_the_program_wishes_meanwhile_is_had_on_return() {
 }
 
 #[test]
+fn who_is_bound_to_be_lazy_is_so_whoever_is_urgent() {
+    let _alone = alone();
+    programs(|rung, program| {
+        let bound = Waiting::listed(program, &role("indexer"));
+        let before = bound.state();
+        program
+            .set(bound.identity, &role("indexer").lazy())
+            .expect("listed");
+        assert_eq!(bound.region(program), Region::Lazy, "{rung}");
+        assert_ne!(bound.state(), before, "{rung}");
+        let urgent = Waiting::listed(program, &critical(0));
+        assert_eq!(bound.region(program), Region::Lazy, "{rung}");
+        program.ended(urgent.identity).expect("listed");
+        assert_eq!(bound.region(program), Region::Lazy, "{rung}");
+        // Whom an urgent thread waits for is urgent all the same.
+        let urgent = Waiting::listed(program, &critical(0));
+        program.waits(urgent.identity, bound.tid);
+        assert_eq!(bound.region(program), Region::Fast, "{rung}");
+        program.served(urgent.identity);
+        assert_eq!(bound.region(program), Region::Lazy, "{rung}");
+        program
+            .set(bound.identity, &role("indexer"))
+            .expect("listed");
+        program.ended(urgent.identity).expect("listed");
+        assert_eq!(bound.state(), before, "{rung}");
+    });
+}
+
+#[test]
+fn what_a_lazy_thread_begins_returns_to_what_that_had() {
+    let _alone = alone();
+    programs(|rung, program| {
+        let urgent = Waiting::listed(program, &critical(0));
+        let (end, ended): (_, Receiver<()>) = channel();
+        let (tell, told) = channel();
+        let creator = std::thread::spawn({
+            let me = move || (identity(), kernel::thread_id());
+            move || {
+                tell.send((me(), None)).expect("somebody listens");
+                // Told by who asks that it is listed.
+                let _ = ended.recv();
+                let child = Waiting::new();
+                tell.send((me(), Some(child))).expect("somebody listens");
+            }
+        });
+        let ((creating, tid), _) = told.recv().expect("a thread");
+        let before = scheduling::of(tid).expect("it waits");
+        let listed = program.began(creating, tid, &role("worker"), false);
+        listed.expect("a line");
+        let own = program.own(creating).expect("listed");
+        end.send(()).expect("it waits");
+        let child = told.recv().expect("a thread").1.expect("another");
+        let listed = program.began_by(Some(own), child.identity, child.tid, &role("worker"), false);
+        listed.expect("a line");
+        creator.join().expect("it has ended");
+        assert_eq!(child.region(program), Region::Lazy, "{rung}");
+        program.ended(urgent.identity).expect("listed");
+        assert_eq!(child.region(program), Region::Own, "{rung}");
+        let group = std::fs::read_to_string("/proc/self/cgroup").expect("the group");
+        assert_eq!(child.state(), (before, group), "{rung}");
+    });
+}
+
+#[test]
 fn who_is_excluded_or_runs_in_real_time_is_left_alone() {
     let _alone = alone();
     programs(|rung, program| {

@@ -23,7 +23,7 @@
  *
  * Functions return 0 or the number of an error, as those of POSIX threads do:
  *
- *   EINVAL  a role, priority or stack that is none
+ *   EINVAL  a role, priority or stack that is none; both time-critical and lazy
  *   ESRCH   no such thread
  *   ENOMEM  there are attributes for too many pthread_attr_t (512)
  *   EAGAIN  a thread has stopped in the middle of writing; try again
@@ -60,12 +60,14 @@ typedef struct pthread_attributes {
     int is_time_critical;
     /** A nice value, which orders time-critical threads among themselves. */
     int priority;
+    /** Whether it waits also while no time-critical thread is there. */
+    int is_lazy;
     /** The least stack that it needs, in bytes; 0 says nothing. Counts before it exists. */
     size_t stack_bytes;
 } pthread_attributes_t;
 
 /** A thread of which nothing is said. */
-#define PTHREAD_ATTRIBUTES_INIT { "", 0, 0, 0 }
+#define PTHREAD_ATTRIBUTES_INIT { "", 0, 0, 0, 0 }
 
 /* What libmilieu_preload.so has; later versions have more at the end. */
 struct milieu_threads {

@@ -152,6 +152,28 @@ static void threads_go_and_return(void)
     CHECK(pthread_join(critical.thread, NULL) == 0);
 }
 
+/* Who is bound to be lazy waits without a critical thread, until its attributes change. */
+static void threads_are_lazy_by_themselves(void)
+{
+    struct thread lazy;
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, 2) == 0);
+    begins(&lazy, "updates", 0);
+    CHECK(!is_lazy(lazy.number));
+    attributes.is_lazy = 1;
+    CHECK(pthread_set_attributes(lazy.thread, &attributes) == 0);
+    /* With real time it is idle, too. */
+    CHECK(is_lazy(lazy.number) || policy_of(lazy.number) == SCHED_IDLE);
+    attributes.is_time_critical = 1;
+    CHECK(pthread_set_attributes(lazy.thread, &attributes) == EINVAL);
+    attributes.is_time_critical = attributes.is_lazy = 0;
+    CHECK(pthread_set_attributes(lazy.thread, &attributes) == 0);
+    CHECK(!is_lazy(lazy.number) && policy_of(lazy.number) == SCHED_OTHER);
+    pthread_barrier_wait(&over);
+    CHECK(pthread_join(lazy.thread, NULL) == 0);
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *wants_it(void *argument)
@@ -216,6 +238,7 @@ int main(int count, char **arguments)
     if (count > 2) {
         threads_are_bound();
     } else {
+        threads_are_lazy_by_themselves();
         threads_go_and_return();
         owners_are_boosted();
     }

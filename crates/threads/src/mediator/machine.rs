@@ -30,8 +30,10 @@ pub struct Node {
     /// Where it was put last.
     placed_priority: Priority,
     placed: Region,
+    is_placed_bound: bool,
     is_here: bool,
     is_critical: bool,
+    is_lazy: bool,
     is_excluded: bool,
     is_blocked: bool,
     is_demoted: bool,
@@ -45,6 +47,7 @@ impl Node {
         match self.placed {
             Region::Own => Placement::Own,
             Region::Fast => Placement::Fast(self.placed_priority),
+            Region::Lazy if self.is_placed_bound => Placement::Bound,
             Region::Lazy => Placement::Lazy,
         }
     }
@@ -128,15 +131,22 @@ impl<'m> Machine<'m> {
 
     /// A thread begins. Whoever was in its place before has ended unseen.
     pub fn add(&mut self, slot: Slot, tid: u32, kind: Kind, out: Sink<'_>) {
+        self.add_from(slot, tid, kind, Region::Own, out);
+    }
+
+    /// A thread begins that is in this region already: it has inherited it.
+    pub fn add_from(&mut self, slot: Slot, tid: u32, kind: Kind, from: Region, out: Sink<'_>) {
         self.remove(slot, out);
         let first = self.first;
-        let is_bound = kind == Kind::Ordinary && !self.settings.is_reversible;
+        let is_ordinary = matches!(kind, Kind::Ordinary | Kind::Lazy);
+        let is_bound = is_ordinary && !self.settings.is_reversible;
         let Some(node) = self.nodes.get_mut(slot.0 as usize) else {
             return;
         };
         *node = Node {
             tid,
             next: first,
+            placed: from,
             is_here: true,
             is_bound,
             ..Node::default()
@@ -279,6 +289,7 @@ impl<'m> Machine<'m> {
             is_excluded: own.is_excluded,
             is_bound: own.is_bound,
             placed: own.placed,
+            is_placed_bound: own.is_placed_bound,
             placed_priority: own.placed_priority,
             ..Node::default()
         };
@@ -403,12 +414,17 @@ impl<'m> Machine<'m> {
         if node.is_bound {
             return Placement::Lazy;
         }
-        let is_own = self.fast == 0 || self.is_turn || !self.is_open || node.is_excluded;
+        if !self.is_open || node.is_excluded {
+            return Placement::Own;
+        }
+        let is_own = self.fast == 0 || self.is_turn;
         match (is_own, node.is_fast) {
-            (true, _) => Placement::Own,
             (false, true) => Placement::Fast(node.urgency),
+            (true, true) => Placement::Own,
             // Who was not bound to be lazy when it began can never become so.
-            (false, false) if !self.settings.is_reversible => Placement::Own,
+            (_, false) if !self.settings.is_reversible => Placement::Own,
+            (_, false) if node.is_lazy => Placement::Bound,
+            (true, false) => Placement::Own,
             (false, false) => Placement::Lazy,
         }
     }
@@ -421,6 +437,7 @@ impl<'m> Machine<'m> {
         }
         let node = &mut self.nodes[at];
         node.placed = placement.region();
+        node.is_placed_bound = placement == Placement::Bound;
         if let Placement::Fast(priority) = placement {
             node.placed_priority = priority;
         }
@@ -448,6 +465,7 @@ impl<'m> Machine<'m> {
 impl Node {
     fn become_kind(&mut self, kind: Kind) {
         self.is_critical = matches!(kind, Kind::Critical(_));
+        self.is_lazy = kind == Kind::Lazy;
         self.is_excluded = kind == Kind::Excluded;
         self.is_demoted = false;
         if let Kind::Critical(priority) = kind {

@@ -14,6 +14,7 @@
 //! |---|---|---|
 //! | urgent | own | fast, in the order of their priorities |
 //! | excluded | own | own |
+//! | bound to be lazy | lazy | lazy |
 //! | any other | own | lazy |
 //!
 //! *Own* is what the program wants: it is what a thread had, changed by what the
@@ -74,6 +75,8 @@ pub enum Kind {
     Critical(Priority),
     /// Waits in the lazy region.
     Ordinary,
+    /// Is in the lazy region whether or not somebody is in the fast one.
+    Lazy,
     /// Is left alone: it is on the exclusion list.
     Excluded,
 }
@@ -82,6 +85,8 @@ impl From<&Attributes> for Kind {
     fn from(attributes: &Attributes) -> Kind {
         if attributes.is_time_critical() {
             Kind::Critical(attributes.priority())
+        } else if attributes.is_lazy() {
+            Kind::Lazy
         } else {
             Kind::Ordinary
         }
@@ -95,8 +100,10 @@ pub enum Placement {
     Own,
     /// In the fast region, before those with a higher nice value.
     Fast(Priority),
-    /// In the lazy region.
+    /// In the lazy region, as long as somebody is in the fast one.
     Lazy,
+    /// In the lazy region, as long as it is to be there.
+    Bound,
 }
 
 impl Placement {
@@ -106,7 +113,7 @@ impl Placement {
         match self {
             Placement::Own => Region::Own,
             Placement::Fast(_) => Region::Fast,
-            Placement::Lazy => Region::Lazy,
+            Placement::Lazy | Placement::Bound => Region::Lazy,
         }
     }
 }

@@ -28,6 +28,7 @@ fn kinds() -> impl Strategy<Value = Kind> {
     prop_oneof![
         3 => Just(Kind::Ordinary),
         3 => (-20..=19).prop_map(|nice| Kind::Critical(Priority::new(nice).expect("a nice value"))),
+        1 => Just(Kind::Lazy),
         1 => Just(Kind::Excluded),
     ]
 }
@@ -126,7 +127,14 @@ impl Model {
         if thread.is_bound {
             return Placement::Lazy;
         }
-        if self.is_fast_empty() || self.is_turn || !self.is_open {
+        if !self.is_open {
+            return Placement::Own;
+        }
+        let is_lazy = thread.kind == Kind::Lazy && self.settings.is_reversible;
+        if is_lazy && self.urgency(slot).is_none() {
+            return Placement::Bound;
+        }
+        if self.is_fast_empty() || self.is_turn {
             return Placement::Own;
         }
         match (self.urgency(slot), thread.kind) {
@@ -147,7 +155,8 @@ impl Model {
                     kind,
                     is_demoted: false,
                     is_blocked: false,
-                    is_bound: kind == Kind::Ordinary && !self.settings.is_reversible,
+                    is_bound: matches!(kind, Kind::Ordinary | Kind::Lazy)
+                        && !self.settings.is_reversible,
                     waits_for: None,
                 };
                 let was_empty = self.is_fast_empty();

@@ -187,7 +187,7 @@ impl<'t> Rule<'t> {
         let attributes = self.attributes;
         self.attributes = match word.split_once('=') {
             None if word == "critical" => attributes.time_critical(Priority::default()),
-            None if word == "lazy" => attributes.not_critical(),
+            None if word == "lazy" => attributes.lazy(),
             None if word == "exclude" => {
                 self.is_excluded = true;
                 attributes

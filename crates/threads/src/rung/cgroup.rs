@@ -120,19 +120,27 @@ impl Groups {
 
     /// Puts a thread that is in the lazy group back into that of the process.
     pub fn bring_home(&self, tid: u32) -> Result<(), Errno> {
-        let list = Text::<48>::of(format_args!("/proc/{tid}/cgroup"));
-        let list = list.ok_or(Errno(libc::ENAMETOOLONG))?;
-        let mut space = [0; 4096];
-        let text = kernel::read_file(list.as_c_str(), &mut space)?;
-        let text = core::str::from_utf8(text).unwrap_or_default();
-        let is_lazy = name_in(text, self.is_version_2).is_some_and(|it| it.contains(PREFIX));
-        if !is_lazy {
+        if !self.has_lazy(tid)? {
             return Ok(());
         }
         write_thread(
             &self.path(format_args!("{}{}", self.home.as_str(), self.threads()))?,
             tid,
         )
+    }
+
+    /// Whether a thread is in a lazy group.
+    pub fn is_lazy(&self, tid: u32) -> bool {
+        self.has_lazy(tid).unwrap_or_default()
+    }
+
+    fn has_lazy(&self, tid: u32) -> Result<bool, Errno> {
+        let list = Text::<48>::of(format_args!("/proc/{tid}/cgroup"));
+        let list = list.ok_or(Errno(libc::ENAMETOOLONG))?;
+        let mut space = [0; 4096];
+        let text = kernel::read_file(list.as_c_str(), &mut space)?;
+        let text = core::str::from_utf8(text).unwrap_or_default();
+        Ok(name_in(text, self.is_version_2).is_some_and(|it| it.contains(PREFIX)))
     }
 
     /// Leaves the group to the parent, and makes one for this process.

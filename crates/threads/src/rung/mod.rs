@@ -240,7 +240,8 @@ impl Means {
             return Ok(());
         }
         if let Some(groups) = &self.groups {
-            match (from == Placement::Lazy, to == Placement::Lazy) {
+            let is_lazy = |it: Placement| matches!(it, Placement::Lazy | Placement::Bound);
+            match (is_lazy(from), is_lazy(to)) {
                 (false, true) => groups.make_lazy(tid)?,
                 (true, false) => groups.bring_home(tid)?,
                 _ => {}
@@ -250,11 +251,10 @@ impl Means {
             (Rung::Realtime, Placement::Fast(priority)) => {
                 scheduling::realtime(priority, own, scheduling::priority_max())
             }
-            (Rung::Idle, Placement::Lazy) => Scheduling {
-                policy: libc::SCHED_IDLE as u8,
-                ..*own
-            },
-            (Rung::Nice, Placement::Lazy) => Scheduling { nice: 19, ..*own },
+            (Rung::Idle, Placement::Lazy | Placement::Bound) => idle(own),
+            // Those in real time come first anyway; this one comes last of all.
+            (Rung::Realtime, Placement::Bound) if scheduling::may_have_nice(own.nice) => idle(own),
+            (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
             (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
                 // It orders critical threads where that can be taken back.
                 let nice = priority.nice() as i8;
@@ -270,11 +270,28 @@ impl Means {
         scheduling::set(tid, &wanted)
     }
 
+    /// Whether a thread that has just begun is where lazy threads are, because it
+    /// inherited that. `own` is what whoever began it is when it is not lazy.
+    pub fn is_inherited(&self, tid: u32, here: &Scheduling, own: &Scheduling) -> bool {
+        match (self.rung, &self.groups) {
+            (_, Some(groups)) => groups.is_lazy(tid),
+            (Rung::Nice, _) => here.nice == 19 && own.nice != 19,
+            _ => [here, own].map(|it| i32::from(it.policy) == libc::SCHED_IDLE) == [true, false],
+        }
+    }
+
     /// After `fork`, in the child: the group is the parent's to remove.
     pub fn after_fork(&mut self) {
         if let Some(groups) = &mut self.groups {
             groups.after_fork(kernel::process_id());
         }
+    }
+}
+
+fn idle(own: &Scheduling) -> Scheduling {
+    Scheduling {
+        policy: libc::SCHED_IDLE as u8,
+        ..*own
     }
 }
 

@@ -77,9 +77,12 @@ fn what_was_had_is_had_again() {
             for to in [
                 fast,
                 Placement::Lazy,
+                Placement::Bound,
                 fast,
                 Placement::Own,
                 Placement::Lazy,
+                Placement::Own,
+                Placement::Bound,
                 Placement::Own,
             ] {
                 means.apply(tid, from, to, &own).expect("it works");
@@ -89,11 +92,14 @@ fn what_was_had_is_had_again() {
                         assert_eq!(i32::from(now.policy), libc::SCHED_RR);
                         assert!(now.is_reset_on_fork && now.realtime_priority >= 1);
                     }
-                    (Rung::Idle, Placement::Lazy) => {
+                    (Rung::Idle, Placement::Lazy | Placement::Bound)
+                    | (Rung::Realtime, Placement::Bound) => {
                         assert_eq!(i32::from(now.policy), libc::SCHED_IDLE);
                     }
-                    (Rung::Nice, Placement::Lazy) => assert_eq!(now.nice, 19),
-                    (Rung::Cgroup, Placement::Lazy) => assert_ne!(group_of(tid), group),
+                    (Rung::Nice, Placement::Lazy | Placement::Bound) => assert_eq!(now.nice, 19),
+                    (Rung::Cgroup, Placement::Lazy | Placement::Bound) => {
+                        assert_ne!(group_of(tid), group);
+                    }
                     (_, Placement::Fast(_)) => assert_eq!(group_of(tid), group),
                     _ => assert_eq!((now, group_of(tid)), (own, group.clone()), "{rung} {to:?}"),
                 }

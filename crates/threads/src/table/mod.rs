@@ -146,7 +146,8 @@ impl Entry {
         bits.words[1] = u64::from(self.stack_kib_peak) << 32 | u64::from(self.stack_kib);
         let flags = u8::from(self.attributes.is_time_critical())
             | u8::from(self.is_demoted) << 1
-            | u8::from(self.is_excluded) << 2;
+            | u8::from(self.is_excluded) << 2
+            | u8::from(self.attributes.is_lazy()) << 3;
         let state = [
             flags,
             self.attributes.priority().bits(),
@@ -169,7 +170,9 @@ impl Entry {
         let [flags, priority, region, realtime_priority] = (bits.words[2] as u32).to_le_bytes();
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
         let nice = nice as i8;
-        let is_valid = flags < 8
+        let is_one_thing = flags & 0b1001 != 0b1001;
+        let is_valid = flags < 16
+            && is_one_thing
             && (-20..=19).contains(&nice)
             && realtime_priority < 100
             && bits.identity != 0;
@@ -204,7 +207,8 @@ impl Entry {
 #[inline]
 fn attributes(bits: &Bits, role: Role, priority: Priority) -> Attributes {
     let stack = StackSize::of_kibibytes((bits.words[2] >> 32) as u32);
-    Attributes::of_parts(role, stack, priority, bits.words[2] & 1 != 0)
+    let [is_time_critical, is_lazy] = [1, 8].map(|flag| bits.words[2] & flag != 0);
+    Attributes::of_parts(role, stack, priority, [is_time_critical, is_lazy])
 }
 
 /// Why the table has no answer.
@@ -360,6 +364,7 @@ impl<'m> Lines<'m> {
         let asked = StackSize::kibibytes(to.stack());
         let state = u64::from(asked) << 32
             | u64::from(to.priority().bits()) << 8
+            | u64::from(to.is_lazy()) << 3
             | u64::from(to.is_time_critical());
         // Region, exclusion, demotion and its own real-time priority stay.
         const KEPT: u64 = 0xffff_0006;

@@ -43,6 +43,11 @@ fn what_is_set_is_got() {
         .with_stack(StackSize::of_bytes(1 << 20).unwrap());
     assert_eq!(table.set(1, &wanted), Ok(slot));
     assert_eq!(table.get(1), Ok(wanted));
+    for attributes in [wanted.lazy(), wanted] {
+        assert_eq!(table.set(1, &attributes), Ok(slot));
+        assert_eq!(table.get(1), Ok(attributes));
+        assert_eq!(table.entry(1).map(|it| it.attributes), Ok(attributes));
+    }
     assert_eq!(table.set(2, &wanted), Err(TableError::Unknown));
     assert_eq!(table.remove(1), Ok(slot));
     assert_eq!(table.get(1), Err(TableError::Unknown));
