@@ -5,6 +5,7 @@
 //!   bin/milieu
 //!   include/milieu.h  milieu.hpp  milieu/…
 //!   lib/libmilieu.a  libmilieu.so → libmilieu.so.0 → libmilieu.so.0.1.0
+//!   lib/milieu/lib/…/libmilieu_preload.so
 //!   lib/pkgconfig/milieu.pc
 //!   lib/cmake/Milieu/MilieuConfig.cmake …
 //!   share/man/man1/milieu.1 …  share/man/man3/milieu.3 …
@@ -19,6 +20,7 @@ mod build;
 mod licenses;
 mod link;
 mod manual;
+mod preload;
 mod tree;
 
 use std::path::{Component, Path, PathBuf};
@@ -145,6 +147,8 @@ fn lay_out(
     link::shared(cc, &archive, &shared, &built.system_libraries)?;
     tree.link(&names.shared(), libdir.join(&names.soname))?;
     tree.link(&names.soname, libdir.join("libmilieu.so"))?;
+
+    preload::install(arguments, tree, cc)?;
 
     let templates = Templates::new(libdir, built, names);
     let install = capi.join("install");

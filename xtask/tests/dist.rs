@@ -86,7 +86,8 @@ fn the_tree_is_what_a_distribution_installs() {
     ]
     .map(String::from)
     .into();
-    let headers = files(&root().join("crates/capi/include"));
+    let mut headers = files(&root().join("crates/capi/include"));
+    headers.extend(files(&root().join("crates/preload/include")));
     expected.extend(headers.iter().map(|file| format!("include/{file}")));
     expected.sort();
     assert_eq!(there, expected);

@@ -88,11 +88,32 @@ fn existing(folder: &Path, product: &Product) -> Result<PathBuf> {
     Ok(file)
 }
 
+/// Builds the preload, which has a profile of its own.
+pub fn build_preload(
+    arguments: &Arguments,
+    cc: &str,
+    package: &'static str,
+    file: &'static str,
+) -> Result<PathBuf> {
+    let product = Product { package, file };
+    build_with(arguments, cc, &product, "preload", &[])
+}
+
 fn build(arguments: &Arguments, cc: &str, product: &Product, features: &[&str]) -> Result<PathBuf> {
+    build_with(arguments, cc, product, &arguments.profile, features)
+}
+
+fn build_with(
+    arguments: &Arguments,
+    cc: &str,
+    product: &Product,
+    profile: &str,
+    features: &[&str],
+) -> Result<PathBuf> {
     let Product { package, file } = product;
     let mut cargo = process::cargo(["build", "--package", package]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
-    cargo.args(["--profile", &arguments.profile]).args(features);
+    cargo.args(["--profile", profile]).args(features);
     if let Some(target) = &arguments.target {
         cargo.args(["--target", target]);
         let linker = format!(

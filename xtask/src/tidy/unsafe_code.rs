@@ -18,6 +18,11 @@ const ALLOWED: &[(&str, &str)] = &[
         "crates/macros/",
         "generates the descriptions of these fields",
     ),
+    (
+        "crates/preload/src/",
+        "stands before functions of the C library, whose programs hand in pointers; its tests \
+         run programs with the sanitizers for addresses and threads",
+    ),
     ("crates/spec/", "generates the descriptions of these fields"),
     (
         "crates/threads/src/",

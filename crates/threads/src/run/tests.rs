@@ -116,7 +116,7 @@ fn lines_say_what_threads_are_for() {
             role("audio").time_critical(Priority::new(-5).expect("a nice value")),
             false,
         ),
-        (What::Number(3, 5), Attributes::default(), true),
+        (What::Number(3, 5), Attributes::default().lazy(), true),
         (
             What::Number(7, 7),
             role("x").time_critical(Priority::default()),

@@ -1,0 +1,101 @@
+//! The preload and its header.
+//!
+//! It stands where programs of its kind look for it: below `lib/milieu`, in the folder
+//! that their loader puts in the place of `$LIB`, whose name differs between
+//! distributions.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::tree::Staging;
+use super::{Arguments, build};
+
+const PACKAGE: &str = "milieu-preload";
+const FILE: &str = "libmilieu_preload.so";
+
+/// Builds it and lays it out, or takes what was built.
+pub fn install(arguments: &Arguments, tree: &Staging, cc: &str) -> Result<()> {
+    let include = crate::process::root().join("crates/preload/include");
+    tree.copy_folder(&include, "include")?;
+    let made = match &arguments.built {
+        Some(folder) => {
+            let made = std::path::absolute(folder)?.join(FILE);
+            if !made.is_file() {
+                eprintln!(
+                    "note: {} is not there, so the preload is left out; `cargo build --profile \
+                     preload -p {PACKAGE}` makes it",
+                    made.display()
+                );
+                return Ok(());
+            }
+            made
+        }
+        None => build::build_preload(arguments, cc, PACKAGE, FILE)?,
+    };
+    let machine = arguments.target.as_deref();
+    let places = Places::of(machine.unwrap_or(std::env::consts::ARCH));
+    let folder = arguments.libdir.join("milieu");
+    tree.copy(&made, folder.join("lib").join(places.debian).join(FILE))?;
+    for (place, target) in places.links() {
+        tree.link(&target, folder.join(place))?;
+    }
+    Ok(())
+}
+
+/// What loaders put in the place of `$LIB`.
+struct Places {
+    /// Below `lib`, as in Debian.
+    debian: &'static str,
+    /// A folder beside `lib`, where programs of this size are not the only ones.
+    beside: &'static str,
+}
+
+impl Places {
+    fn of(target: &str) -> Places {
+        let (debian, beside) = match target.split('-').next().unwrap_or_default() {
+            "x86_64" => ("x86_64-linux-gnu", "lib64"),
+            "i586" | "i686" | "x86" => ("i386-linux-gnu", "lib32"),
+            "aarch64" => ("aarch64-linux-gnu", "lib64"),
+            "riscv64gc" | "riscv64" => ("riscv64-linux-gnu", "lib64"),
+            _ => ("arm-linux-gnueabihf", "lib32"),
+        };
+        Places { debian, beside }
+    }
+
+    fn links(&self) -> [(PathBuf, String); 2] {
+        [
+            (
+                Path::new("lib").join(FILE),
+                format!("{}/{FILE}", self.debian),
+            ),
+            (
+                Path::new(self.beside).join(FILE),
+                format!("../lib/{}/{FILE}", self.debian),
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_the_file() {
+        for target in [
+            "x86_64-unknown-linux-gnu",
+            "i686-unknown-linux-gnu",
+            "aarch64-unknown-linux-gnu",
+            "armv7-unknown-linux-gnueabihf",
+            "riscv64gc-unknown-linux-gnu",
+        ] {
+            let places = Places::of(target);
+            let [(short, to_short), (beside, to_beside)] = places.links();
+            assert_eq!(short, Path::new("lib/libmilieu_preload.so"));
+            assert_eq!(to_short, format!("{}/{FILE}", places.debian));
+            assert!(beside.starts_with(places.beside));
+            assert_eq!(to_beside, format!("../lib/{}/{FILE}", places.debian));
+        }
+    }
+}
