@@ -1,0 +1,116 @@
+//! What functions of the C library cost with the preload before them, each beside the
+//! C library's own: the shared object is loaded into this program and called in it.
+//!
+//! It answers as `xtask/measure` says.
+
+use std::ffi::{CString, c_int, c_void};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use measure::{Loop, Operation, alone, answer, paired};
+
+type Lock = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
+type Create = unsafe extern "C" fn(
+    *mut libc::pthread_t,
+    *const libc::pthread_attr_t,
+    extern "C" fn(*mut c_void) -> *mut c_void,
+    *mut c_void,
+) -> c_int;
+
+/// A function of the preload's, which is built if it is not there.
+fn served(name: &str) -> *mut c_void {
+    static LIBRARY: OnceLock<usize> = OnceLock::new();
+    let library = *LIBRARY.get_or_init(|| {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+        let target = target.expect("Cargo's folder");
+        let built = Command::new(env!("CARGO"))
+            .current_dir(package)
+            .args(["build", "--quiet", "--profile", "preload", "--target-dir"])
+            .arg(target)
+            .args(["-p", "milieu-preload"])
+            .status();
+        assert!(built.expect("Cargo starts").success());
+        let path = target.join("preload").join(milieu_threads::run::LIBRARY);
+        let path = CString::new(path.into_os_string().into_encoded_bytes()).expect("a path");
+        // SAFETY: what is loaded was just built, and stays.
+        let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        assert!(!library.is_null(), "the shared object cannot be loaded");
+        library as usize
+    });
+    let name = CString::new(name).expect("a name");
+    // SAFETY: it was loaded, and the name ends with a zero.
+    let found = unsafe { libc::dlsym(library as *mut c_void, name.as_ptr()) };
+    assert!(!found.is_null(), "{name:?} is not there");
+    found
+}
+
+fn nothing() -> Loop {
+    Box::new(|times| {
+        for number in 0..times {
+            std::hint::black_box(number);
+        }
+    })
+}
+
+fn locking(lock: Lock) -> Loop {
+    let mut mutex = Box::new(libc::PTHREAD_MUTEX_INITIALIZER);
+    Box::new(move |times| {
+        for _ in 0..times {
+            // SAFETY: the mutex lives, and nobody else has it.
+            unsafe {
+                lock(&raw mut *mutex);
+                libc::pthread_mutex_unlock(&raw mut *mutex);
+            }
+        }
+    })
+}
+
+fn lock() -> Loop {
+    locking(libc::pthread_mutex_lock)
+}
+
+fn lock_served() -> Loop {
+    // SAFETY: the function of this name has this type.
+    locking(unsafe { std::mem::transmute::<*mut c_void, Lock>(served("pthread_mutex_lock")) })
+}
+
+extern "C" fn returns(argument: *mut c_void) -> *mut c_void {
+    argument
+}
+
+fn creating(create: Create) -> Loop {
+    Box::new(move |times| {
+        for _ in 0..times {
+            let mut thread = 0;
+            // SAFETY: the thread is joined before anything goes.
+            unsafe {
+                assert_eq!(create(&mut thread, null(), returns, null_mut()), 0);
+                libc::pthread_join(thread, null_mut());
+            }
+        }
+    })
+}
+
+fn create() -> Loop {
+    creating(libc::pthread_create)
+}
+
+fn create_served() -> Loop {
+    // SAFETY: the function of this name has this type.
+    creating(unsafe { std::mem::transmute::<*mut c_void, Create>(served("pthread_create")) })
+}
+
+const OPERATIONS: &[Operation] = &[
+    alone("loop", nothing),
+    alone("lock", lock),
+    paired("lock-served", lock_served, lock),
+    alone("create", create),
+    paired("create-served", create_served, create),
+];
+
+fn main() -> ExitCode {
+    answer(OPERATIONS)
+}
