@@ -11,6 +11,7 @@
 //! | `attributes` | attributes of threads and of `pthread_attr_t`, for the header |
 //! | `scheduling` | `pthread_setschedparam`, `nice`, `setpriority`, `sched_setscheduler`, … |
 //! | `lock` | `pthread_mutex_lock`, `mtx_lock`, and those with a time limit |
+//! | `blocking` | `poll`, `read`, `pthread_cond_wait`, … |
 //! | `process` | `fork`, `exec…`, `posix_spawn`, `system`, `exit` |
 //! | `signal` | `sigaction` and `signal`, for the signals that guards need |
 //! | `name` | `pthread_setname_np`, `prctl` |
@@ -21,6 +22,7 @@
 #![cfg_attr(panic = "abort", no_std)]
 
 mod attributes;
+mod blocking;
 mod helper;
 mod lock;
 mod name;

@@ -100,6 +100,8 @@ pub unsafe extern "C" fn mtx_timedlock(
 
 /// # Safety
 /// The mutex is one that can be locked.
+#[cold]
+#[inline(never)]
 unsafe fn urgently(
     served: &Served,
     mutex: *mut pthread_mutex_t,

@@ -85,6 +85,12 @@ pub fn mediated() -> Option<&'static Served> {
     }
 }
 
+/// The process, if critical threads are out of the fast region while they block.
+#[inline]
+pub fn leaving() -> Option<&'static Served> {
+    mediated().filter(|it| it.settings.mediator.leaves_while_blocked)
+}
+
 /// Whether the loader may be asked what is loaded.
 pub fn is_loader_free() -> bool {
     IS_LOADER_FREE.load(Ordering::Relaxed)

@@ -91,6 +91,10 @@ fn threads_go_to_their_regions_and_return() {
         let run = World::served(&settings).run(&program, &[report.rung.name()]);
         assert_eq!(run.stderr, "", "{settings}");
         assert_eq!(run.well(), "done\n", "{settings}");
+        let settings = format!("{settings};blocked=leave;spin=100000");
+        let run = World::served(&settings).run(&program, &[report.rung.name(), "leave"]);
+        assert_eq!(run.stderr, "", "{settings}");
+        assert_eq!(run.well(), "done\n", "{settings}");
     }
 }
 

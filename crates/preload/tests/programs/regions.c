@@ -1,6 +1,7 @@
 /*
  * Where threads are while one of them is critical, as the kernel has it and as the program is
- * told. Called with the name of the means, or "bound" behind it where threads do not return.
+ * told. Called with the name of the means; with "bound" behind it where threads do not return,
+ * and with "leave" where they are out of the fast region while they block.
  * Nothing here depends on how long anything takes.
  */
 #include <milieu/threads.h>
@@ -231,11 +232,51 @@ static void threads_are_bound(void)
     CHECK(pthread_join(critical.thread, NULL) == 0);
 }
 
+static int ends[2];
+static int is_over;
+
+static void *reads(void *argument)
+{
+    char byte;
+    (void)argument;
+    pthread_barrier_wait(&begun);
+    CHECK(read(ends[0], &byte, 1) == 1);
+    pthread_barrier_wait(&begun);
+    while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
+        sched_yield();
+    return NULL;
+}
+
+/* As an option, a critical thread is out of the fast region while it blocks. */
+static void threads_leave_while_they_block(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    attributes.is_time_critical = 1;
+    CHECK(pipe(ends) == 0);
+    CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
+    CHECK(pthread_create(&thread, &attr, reads, NULL) == 0);
+    pthread_barrier_wait(&begun);
+    while (is_lazy(number()))
+        sched_yield();
+    CHECK(write(ends[1], "", 1) == 1);
+    pthread_barrier_wait(&begun);
+    CHECK(is_lazy(number()) == can_be_lazy());
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(!is_lazy(number()));
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count > 1 && milieu_threads_are_served());
     rung = arguments[1];
-    if (count > 2) {
+    if (count > 2 && strcmp(arguments[2], "leave") == 0) {
+        threads_leave_while_they_block();
+    } else if (count > 2) {
         threads_are_bound();
     } else {
         threads_are_lazy_by_themselves();
