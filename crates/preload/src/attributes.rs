@@ -291,6 +291,10 @@ pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
         record.set_said();
     }
     served.notices(attributes);
+    if *attributes == Attributes::default() {
+        // It has ceased to be anything.
+        crate::device::tell(served);
+    }
     0
 }
 

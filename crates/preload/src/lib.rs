@@ -23,6 +23,7 @@
 
 mod attributes;
 mod blocking;
+mod device;
 mod helper;
 mod lock;
 mod name;

@@ -273,7 +273,11 @@ impl Record {
             // The process ends in a moment, and looks at this before.
             kernel::sleep_ns(100_000);
         }
+        let attributes = served.program.get(identity()).unwrap_or_default();
         let _ = served.program.ended(identity());
+        if attributes != Attributes::default() {
+            crate::device::tell(served);
+        }
         self.measure(served);
         // SAFETY: it has begun, and its thread calls this.
         let life = unsafe { self.life().assume_init_mut() };

@@ -20,7 +20,7 @@ use milieu_threads::rung::{self, Return};
 use milieu_threads::stack::{Process, Standing, Watch};
 
 use crate::record::Record;
-use crate::{helper, process, real, record};
+use crate::{device, helper, process, real, record};
 
 /// Everything that a served process has.
 pub struct Served {
@@ -131,6 +131,7 @@ fn begin() {
     let served = unsafe { (*SPACE.0.get()).write(served) };
     word.store(SERVED, Ordering::Release);
     record::begin_main(served);
+    device::register(served);
     if served.rules.iter().any(|it| is_moved(&it.attributes))
         || matches!(served.settings.rung, Choice::Only(_))
     {
@@ -256,7 +257,8 @@ impl Served {
     /// Threads are mediated from now on, if that is wanted and works.
     pub fn mediate(&self) {
         let chosen = self.settings.rung;
-        if chosen == Choice::Off || self.is_chosen.swap(true, Ordering::AcqRel) {
+        if chosen == Choice::Off || device::serves() || self.is_chosen.swap(true, Ordering::AcqRel)
+        {
             return;
         }
         uncancelled(|| self.choose(chosen));
@@ -298,6 +300,9 @@ impl Served {
     /// A thread has got attributes.
     pub fn notices(&self, attributes: &Attributes) {
         self.prepares(attributes);
+        if *attributes != Attributes::default() {
+            device::tell(self);
+        }
         if attributes.is_time_critical() {
             helper::wake();
         }
@@ -364,6 +369,7 @@ pub fn after_fork_in_child(was_alone: bool) {
     WATCH.forked(standing);
     helper::after_fork();
     word.store(SERVED, Ordering::Release);
+    device::after_fork(served);
 }
 
 /// The record of this thread, if it is served.

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
+use std::ptr::null_mut;
 
 use milieu_threads::rung::{Return, Rung, probe};
 use milieu_threads::table::View;
@@ -270,4 +271,82 @@ fn children_learn_too() {
         .well();
     let text = fs::read_to_string(&profile).expect("it was learned");
     assert!(text.contains("threads=4 "), "{text}");
+}
+
+/// A mediator of the whole device gets the table, and is told of changes; the program
+/// moves nobody itself while it is there.
+#[test]
+fn a_mediator_of_the_device_is_told() {
+    let folder = scratch("device");
+    let Some(program) = compile("gcc", "attributes.c", &folder, &[]) else {
+        return;
+    };
+    let path = folder.join("mediator");
+    let listening = seqpacket(&path);
+    let settings = format!("mediator={}", path.display());
+    let mut command = World::served(&settings).command(&program, &["served"]);
+    let child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    // SAFETY: all of it lives as long as the calls, and is as long as they say.
+    let told = unsafe {
+        let socket = libc::accept(listening, null_mut(), null_mut());
+        assert!(socket >= 0);
+        let mut text = [0_u8; 64];
+        let mut part = libc::iovec {
+            iov_base: text.as_mut_ptr().cast(),
+            iov_len: text.len(),
+        };
+        let mut space = [0_usize; 16];
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = space.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&space) as _;
+        let length = libc::recvmsg(socket, &mut message, 0);
+        assert_eq!(text.get(..length as usize), Some(&b"milieu 1"[..]));
+        let header = libc::CMSG_FIRSTHDR(&message);
+        assert!(!header.is_null());
+        let table = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
+        let link = format!("/proc/self/fd/{table}\0");
+        let link = std::ffi::CString::from_vec_with_nul(link.into_bytes()).expect("a path");
+        let view = View::open(&link).expect("it is a table");
+        assert_eq!(view.iter().count(), 1);
+        assert_eq!(libc::send(socket, c"yes".as_ptr().cast(), 3, 0), 3);
+        let mut told = 0;
+        while libc::recv(socket, text.as_mut_ptr().cast(), text.len(), 0) == 1 {
+            assert_eq!(text[0], b'c');
+            told += 1;
+        }
+        libc::close(table);
+        libc::close(socket);
+        libc::close(listening);
+        told
+    };
+    // A thread begins and ends, and the main thread's attributes change.
+    assert!(told >= 4, "{told}");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    // Where nobody listens the program does it itself.
+    let run = World::served(&settings).run(&program, &["served"]);
+    assert_eq!(run.stderr, "");
+    run.well();
+}
+
+/// A socket that listens, whose packets stay apart.
+fn seqpacket(path: &Path) -> i32 {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: zeros are an address, and the call reads as much as there is.
+    unsafe {
+        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0);
+        let mut address: libc::sockaddr_un = std::mem::zeroed();
+        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+        let bytes = path.as_os_str().as_bytes();
+        assert!(bytes.len() < address.sun_path.len(), "the path is too long");
+        for (into, byte) in address.sun_path.iter_mut().zip(bytes) {
+            *into = *byte as _;
+        }
+        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+        assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0);
+        assert_eq!(libc::listen(socket, 4), 0);
+        socket
+    }
 }

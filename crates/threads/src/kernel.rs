@@ -159,6 +159,57 @@ fn clock_ns(clock: c_int) -> Option<u64> {
     (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// Does something after which `errno` is what it was.
+pub fn unnoticed<T>(action: impl FnOnce() -> T) -> T {
+    // SAFETY: the address is that of this thread's own, and valid while it lives.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    let result = action();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+    result
+}
+
+/// Why the last call of the C library has failed.
+#[must_use]
+pub fn last_error() -> c_int {
+    // SAFETY: the address is that of this thread's own.
+    unsafe { *libc::__errno_location() }
+}
+
+/// A file of this process, by another number and to be read only, until it is dropped.
+pub struct Reopened(File);
+
+impl Reopened {
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> c_int {
+        self.0.raw()
+    }
+}
+
+/// Opens a file of this process anew, so that who gets it can only read it.
+#[must_use]
+pub fn reopened(descriptor: c_int) -> Option<Reopened> {
+    let path = Text::<40>::of(format_args!("/proc/self/fd/{descriptor}"))?;
+    let file = File::open(path.as_c_str(), libc::O_RDONLY).ok()?;
+    Some(Reopened(file))
+}
+
+/// Gives a file that stays open a high number, if one is to be had: programs expect the
+/// low ones to be theirs.
+///
+/// # Safety
+/// The file is the caller's, who uses the new number from now on.
+#[must_use]
+pub unsafe fn out_of_the_way(descriptor: c_int) -> c_int {
+    let file = File(descriptor).out_of_the_way();
+    let number = file.raw();
+    core::mem::forget(file);
+    number
+}
+
 /// Files that stay open have numbers from here on, where that is permitted: programs
 /// expect the low ones to be theirs.
 pub(crate) const OUT_OF_THE_WAY: c_int = 800;
