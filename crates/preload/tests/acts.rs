@@ -347,6 +347,15 @@ fn seqpacket(path: &Path) -> i32 {
         let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
         assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0);
         assert_eq!(libc::listen(socket, 4), 0);
+        // A program that does not come fails the test, and does not stop it.
+        let patience = libc::timeval {
+            tv_sec: 300,
+            tv_usec: 0,
+        };
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
+        let length = size_of::<libc::timeval>() as libc::socklen_t;
+        let said = libc::setsockopt(socket, level, option, (&raw const patience).cast(), length);
+        assert_eq!(said, 0);
         socket
     }
 }
