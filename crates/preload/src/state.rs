@@ -320,7 +320,9 @@ impl Served {
         let mut process = self.measuring.lock().ok()?;
         if process.as_ref().is_some_and(|it| !it.is_intact()) {
             // Their numbers are the program's.
-            process.take().map(Process::forget);
+            if let Some(closed) = process.take() {
+                closed.forget();
+            }
         }
         if process.is_none() {
             *process = Process::own().ok();
@@ -355,10 +357,8 @@ pub fn after_fork_in_child(was_alone: bool) {
     served.measuring.reset();
     if let Ok(mut process) = served.measuring.lock() {
         // They show the parent.
-        if process.as_ref().is_some_and(Process::is_intact) {
-            *process = None;
-        } else {
-            process.take().map(Process::forget);
+        if let Some(before) = process.take().filter(|it| !it.is_intact()) {
+            before.forget();
         }
     }
     let identity = kernel::identity();

@@ -49,7 +49,11 @@ fn worlds_of(machine: Machine, name: &str) {
     let world = World::served(&learned);
     for case in &cases {
         for _ in 0..if case == "light" { 3 } else { 1 } {
-            is_the_same(&program, &[case.clone()], &[World::served(&learned)]);
+            is_the_same(
+                &program,
+                std::slice::from_ref(case),
+                &[World::served(&learned)],
+            );
         }
     }
     is_the_same(&program, &cases, &[world]);

@@ -73,11 +73,10 @@ impl File {
     /// The same file by a high number, if one is to be had: programs expect the low ones
     /// to be theirs.
     pub(super) fn out_of_the_way(self) -> Self {
+        let lowest = crate::kernel::OUT_OF_THE_WAY;
         // SAFETY: no memory is involved.
-        let high = quietly(|| {
-            unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, crate::kernel::OUT_OF_THE_WAY) }
-                .into()
-        });
+        let raise = || unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, lowest) }.into();
+        let high = quietly(raise);
         high.map_or(self, |number| Self(number as c_int))
     }
 
