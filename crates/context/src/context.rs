@@ -285,6 +285,14 @@ impl<E: Environment, P: Policy> Context<E, P> {
         self.core.name_of(V::INDEX)
     }
 
+    /// The text of a contextual value by its name with placeholders, as this
+    /// context sees it; `None` for one that no environment of the coordinator
+    /// describes.
+    #[must_use]
+    pub fn text(&self, pattern: &str) -> Option<&str> {
+        self.core.text_of(pattern)
+    }
+
     /// Who gave a value its present content: a file and line, an option, a
     /// variable; `None` for the default and for what the program assigned.
     #[must_use]

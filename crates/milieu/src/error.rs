@@ -52,8 +52,17 @@ pub enum Error {
     #[cfg(feature = "stream")]
     Snapshot(std::path::PathBuf, milieu_stream::CannotRestore),
     /// The system has no thread or descriptor left.
-    #[cfg(feature = "stream")]
+    #[cfg(any(feature = "stream", feature = "threads"))]
     System(std::io::Error),
+    /// A role, a priority or a size of a stack is none.
+    #[cfg(feature = "threads")]
+    Attributes(crate::threads::Invalid),
+    /// Threads cannot be served in the way that was asked for.
+    #[cfg(feature = "threads")]
+    Mediator(crate::threads::StartError),
+    /// No value of an environment says what threads of a role are for.
+    #[cfg(feature = "threads")]
+    Role(crate::threads::NoValues),
 }
 
 impl fmt::Display for Error {
@@ -84,8 +93,14 @@ impl fmt::Display for Error {
             Error::Flow(text) | Error::Naming(text) => f.write_str(text),
             #[cfg(feature = "stream")]
             Error::Snapshot(path, cause) => write!(f, "{}: {cause}", path.display()),
-            #[cfg(feature = "stream")]
+            #[cfg(any(feature = "stream", feature = "threads"))]
             Error::System(error) => error.fmt(f),
+            #[cfg(feature = "threads")]
+            Error::Attributes(error) => error.fmt(f),
+            #[cfg(feature = "threads")]
+            Error::Mediator(error) => error.fmt(f),
+            #[cfg(feature = "threads")]
+            Error::Role(error) => error.fmt(f),
         }
     }
 }
@@ -127,6 +142,12 @@ from! {
     Invalid(Invalid),
     Key(KeyError),
     Name(NameError),
+    #[cfg(feature = "threads")]
+    Attributes(crate::threads::Invalid),
+    #[cfg(feature = "threads")]
+    Mediator(crate::threads::StartError),
+    #[cfg(feature = "threads")]
+    Role(crate::threads::NoValues),
 }
 
 /// Of a whole set of keys, those that were refused.

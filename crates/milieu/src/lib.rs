@@ -39,6 +39,7 @@
 //! | `snippets` | messages about files show the lines                             |
 //! | `store`   | settings in files: `Milieu::open`, `persist`, `watch`            |
 //! | `stream`  | streams of events: `Milieu::streams`, `Milieu::flow`              |
+//! | `threads` | threads with roles, the CPU mediator, stacks: the module `threads` |
 //! | `tokio`   | tasks with a context of their own: `spawn`                       |
 //! | `tracing` | layers as spans and fields: `Traced`                             |
 //! | `transfer` | events and their transfer modes: the module `transfer`          |
@@ -70,6 +71,8 @@ mod required;
 mod streams;
 #[cfg(feature = "tokio")]
 mod task;
+#[cfg(feature = "threads")]
+pub mod threads;
 #[cfg(feature = "tracing")]
 mod traced;
 #[cfg(feature = "store")]

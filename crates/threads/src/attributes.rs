@@ -344,6 +344,12 @@ impl Attributes {
         }
     }
 
+    /// The same with another place among critical threads, for when it is one.
+    #[must_use]
+    pub fn with_priority(self, priority: Priority) -> Attributes {
+        Attributes { priority, ..self }
+    }
+
     /// The same with a stack of at least this size.
     #[must_use]
     pub fn with_stack(self, size: StackSize) -> Attributes {

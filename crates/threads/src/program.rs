@@ -16,7 +16,7 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Role};
 use crate::kernel::{self, Errno, call};
 use crate::lock::PriorityMutex;
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings};
@@ -280,11 +280,7 @@ impl Program {
         let is_same = Kind::from(&before.attributes) == Kind::from(to);
         if !is_same || before.is_demoted {
             lines.update(identity, |it| it.is_demoted = false)?;
-            self.tell(|machine, out| {
-                if !machine.is_excluded(slot) {
-                    machine.set_kind(slot, Kind::from(to), out);
-                }
-            });
+            self.look_at(slot);
         }
         Ok(())
     }
@@ -295,6 +291,43 @@ impl Program {
         if let Ok(slot) = lines.update(identity, |it| it.is_excluded = true) {
             self.tell(|machine, out| machine.set_kind(slot, Kind::Excluded, out));
         }
+    }
+
+    /// Sets what all threads of a role are for, whatever was set for each of them;
+    /// the stacks that they asked for stay noted.
+    pub fn set_role(&self, role: Role, to: &Attributes) {
+        let lines = self.table.lines();
+        for (_, entry) in lines.with_role(role) {
+            let mut is_new = false;
+            let updated = lines.update(entry.identity, |it| {
+                let wanted = match it.attributes.stack() {
+                    Some(stack) => to.with_stack(stack),
+                    None => to.without_stack(),
+                };
+                // The number may be another thread's by now.
+                is_new = it.attributes.role() == role && it.attributes != wanted;
+                if is_new {
+                    it.attributes = wanted;
+                    it.is_demoted = false;
+                }
+            });
+            match updated {
+                Ok(slot) if is_new => self.look_at(slot),
+                _ => {}
+            }
+        }
+    }
+
+    /// The attributes of a thread have changed.
+    fn look_at(&self, slot: Slot) {
+        let lines = self.table.lines();
+        self.tell(|machine, out| {
+            if let Ok(entry) = lines.at(slot) {
+                if !machine.is_excluded(slot) {
+                    machine.set_kind(slot, Kind::from(&entry.attributes), out);
+                }
+            }
+        });
     }
 
     /// What a thread is for.

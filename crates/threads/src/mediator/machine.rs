@@ -218,7 +218,11 @@ impl<'m> Machine<'m> {
 
     /// A critical thread is one no more, until its attributes are set again.
     pub fn demote(&mut self, slot: Slot, out: Sink<'_>) {
-        self.change(slot, out, |node| node.is_demoted = node.is_critical);
+        self.change(slot, out, |node| {
+            node.is_demoted = node.is_critical;
+            // It is looked at anew when it gets another chance.
+            node.cpu_ns = 0;
+        });
     }
 
     /// How much processor time a thread has had and how often it has blocked, to

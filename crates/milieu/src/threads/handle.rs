@@ -1,0 +1,125 @@
+//! A thread, told what it is for before, while and after it runs.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use milieu_threads::kernel;
+
+use super::mediator::Shared;
+use super::stacks::Measuring;
+use super::{Attributes, Entry, Scheduling, TableError};
+
+/// A thread of a [`Mediator`](super::Mediator), wherever it is with its life.
+#[derive(Clone)]
+pub struct Thread {
+    shared: Arc<Shared>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// It was asked for, and has not run yet.
+    Asked(Attributes),
+    /// It is listed under this number.
+    Listed(u64),
+    /// It has ended, or found no place in the table.
+    Gone(Attributes),
+}
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Thread");
+        shown.field("attributes", &self.attributes());
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl Thread {
+    pub(super) fn asked(shared: &Arc<Shared>, attributes: Attributes) -> Thread {
+        Thread {
+            shared: shared.clone(),
+            state: Arc::new(Mutex::new(State::Asked(attributes))),
+        }
+    }
+
+    /// What it is for: also before it runs, and what it was for after it has ended.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes {
+        match *self.state() {
+            State::Asked(attributes) | State::Gone(attributes) => attributes,
+            State::Listed(identity) => self.shared.program.get(identity).unwrap_or_default(),
+        }
+    }
+
+    /// Sets what it is for, and moves it where that belongs.
+    ///
+    /// # Errors
+    /// If it has ended, or if its line is being written to.
+    pub fn set(&self, attributes: &Attributes) -> Result<(), TableError> {
+        let mut state = self.state();
+        match &mut *state {
+            State::Asked(asked) => *asked = *attributes,
+            // While the state is held it does not end, and nobody gets its number.
+            State::Listed(identity) => self.shared.set(*identity, attributes)?,
+            State::Gone(_) => return Err(TableError::Unknown),
+        }
+        Ok(())
+    }
+
+    /// All that is known of it, while it runs.
+    #[must_use]
+    pub fn entry(&self) -> Option<Entry> {
+        match *self.state() {
+            State::Listed(identity) => self.shared.program.table().lines().entry(identity).ok(),
+            State::Asked(_) | State::Gone(_) => None,
+        }
+    }
+
+    /// The thread is this one, and begins.
+    pub(super) fn begins(self, creator: Option<Scheduling>, is_excluded: bool) -> Running {
+        let identity = kernel::identity();
+        let mut state = self.state();
+        if let State::Asked(attributes) = *state {
+            let (tid, program) = (kernel::thread_id(), &self.shared.program);
+            let listed = program.began_by(creator, identity, tid, &attributes, is_excluded);
+            *state = match listed {
+                Ok(_) => State::Listed(identity),
+                Err(_) => State::Gone(attributes),
+            };
+            self.shared.look_at(Some(identity), &attributes);
+        }
+        drop(state);
+        let measuring = self.shared.measure(identity);
+        Running {
+            thread: self,
+            measuring,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that runs; dropped by itself when it ends.
+pub(super) struct Running {
+    thread: Thread,
+    measuring: Option<Measuring>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Thread { shared, .. } = &self.thread;
+        let mut state = self.thread.state();
+        let State::Listed(identity) = *state else {
+            return;
+        };
+        let attributes = shared.program.get(identity).unwrap_or_default();
+        if let Some(measuring) = &self.measuring {
+            shared.measured(identity, attributes.role(), measuring);
+        }
+        // It may have ended already, as a fork of it.
+        let _ = shared.program.ended(identity);
+        *state = State::Gone(attributes);
+    }
+}

@@ -1,0 +1,196 @@
+//! The mediator's thread: it watches critical threads, gives the others their
+//! turns, finds threads that others have begun, follows contexts, and begins
+//! threads for those that would hand on their laziness.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::task::{Context as Task, Wake, Waker};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use milieu_threads::kernel;
+
+use super::follow::Follow;
+use super::mediator::{Shared, found};
+use super::{Attributes, Entry, Role};
+
+/// How often critical threads are looked at.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Hears of threads that were demoted.
+pub(super) type Told = Box<dyn FnMut(&Entry) + Send>;
+
+/// What the thread is asked for.
+pub(super) enum Message {
+    /// Something may have changed; this thread has another chance.
+    Look(Option<u64>),
+    Do(Box<dyn FnOnce() + Send>),
+    Follow(Box<dyn Follow>),
+    /// Says when all that was before is done.
+    Settle(Sender<()>),
+    End,
+}
+
+pub(super) struct Keeper {
+    shared: Arc<Shared>,
+    inbox: Receiver<Message>,
+    waker: Waker,
+    told: Told,
+    finds_others: bool,
+    followed: Vec<Box<dyn Follow>>,
+    /// Who wants to know that all is done.
+    waiting: Vec<Sender<()>>,
+    /// Of whom it was told already.
+    demoted: HashSet<u64>,
+}
+
+/// Wakes the thread when there is something to synchronize.
+struct Knock(Sender<Message>);
+
+impl Wake for Knock {
+    fn wake(self: Arc<Self>) {
+        // If nobody is there any more, nobody has to wake up.
+        let _ = self.0.send(Message::Look(None));
+    }
+}
+
+impl Keeper {
+    pub fn new(
+        shared: Arc<Shared>,
+        inbox: Receiver<Message>,
+        to_self: Sender<Message>,
+        told: Told,
+        finds_others: bool,
+    ) -> Keeper {
+        Keeper {
+            shared,
+            inbox,
+            waker: Waker::from(Arc::new(Knock(to_self))),
+            told,
+            finds_others,
+            followed: Vec::new(),
+            waiting: Vec::new(),
+            demoted: HashSet::new(),
+        }
+    }
+
+    /// Starts it; it is listed when this returns.
+    pub fn start(self) -> io::Result<JoinHandle<()>> {
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = thread::Builder::new().name("milieu-mediator".into());
+        let thread = thread.spawn(move || {
+            let (identity, tid) = (kernel::identity(), kernel::thread_id());
+            let program = &self.shared.program;
+            // Without a place in the table it would be found, and be lazy.
+            let _ = program.began(identity, tid, &Attributes::default(), true);
+            let _ = tell.send(());
+            let shared = self.shared.clone();
+            self.run();
+            let _ = shared.program.ended(identity);
+        })?;
+        let _ = told.recv();
+        Ok(thread)
+    }
+
+    fn run(mut self) {
+        loop {
+            for followed in &mut self.followed {
+                if let Some(attributes) = followed.news() {
+                    self.shared.set_role(&attributes);
+                }
+            }
+            for waiting in self.waiting.drain(..) {
+                let _ = waiting.send(());
+            }
+            let pause = self.look();
+            match self.next(pause) {
+                Some(Message::Look(Some(identity))) => _ = self.demoted.remove(&identity),
+                Some(Message::Look(None)) | None => {}
+                Some(Message::Do(job)) => job(),
+                Some(Message::Follow(followed)) => self.followed.push(followed),
+                Some(Message::Settle(done)) => self.waiting.push(done),
+                Some(Message::End) => return,
+            }
+        }
+    }
+
+    /// The next message; none when there are news, or after the pause.
+    fn next(&self, pause: Option<Duration>) -> Option<Message> {
+        let mut task = Task::from_waker(&self.waker);
+        let mut changes: Vec<_> = self.followed.iter().map(|it| it.changed()).collect();
+        let has_news = changes
+            .iter_mut()
+            .any(|it| it.as_mut().poll(&mut task).is_ready());
+        if has_news {
+            return self.inbox.try_recv().ok();
+        }
+        match pause {
+            Some(pause) => match self.inbox.recv_timeout(pause) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Message::End),
+            },
+            None => Some(self.inbox.recv().unwrap_or(Message::End)),
+        }
+    }
+
+    /// Looks at the threads; says when to look again, unless nobody is critical.
+    fn look(&mut self) -> Option<Duration> {
+        let lines = self.shared.program.table().lines();
+        let is_critical = |it: &Entry| it.attributes.is_time_critical();
+        if !lines.iter().any(|(_, it)| is_critical(&it)) {
+            self.demoted.clear();
+            return None;
+        }
+        if self.finds_others {
+            self.find_others();
+        }
+        let now = kernel::boot_time_ns();
+        let next = self.shared.program.tick(now);
+        let was_demoted = |it: &Entry| it.is_demoted && is_critical(it);
+        let demoted = lines.iter().map(|(_, it)| it).filter(was_demoted);
+        let demoted: Vec<Entry> = demoted.collect();
+        for entry in &demoted {
+            if !self.demoted.contains(&entry.identity) {
+                (self.told)(entry);
+            }
+        }
+        self.demoted = demoted.iter().map(|it| it.identity).collect();
+        let wait = next.map(|it| Duration::from_nanos(it.saturating_sub(now)));
+        Some(wait.unwrap_or(INTERVAL).min(INTERVAL))
+    }
+
+    /// Lists threads that others have begun, and forgets those of them that ended.
+    fn find_others(&self) {
+        let program = &self.shared.program;
+        let Some(before) = self.shared.asked_and_begun() else {
+            return;
+        };
+        let Ok(folder) = std::fs::read_dir("/proc/self/task") else {
+            return;
+        };
+        let number =
+            |it: io::Result<std::fs::DirEntry>| it.ok()?.file_name().to_str()?.parse().ok();
+        let there: HashSet<u32> = folder.filter_map(number).collect();
+        // Whoever was asked for before has begun, and is listed if it is there.
+        if self.shared.asked_and_begun() != Some(before) {
+            return;
+        }
+        let lines = program.table().lines();
+        let listed: HashSet<u32> = lines.iter().map(|(_, it)| it.tid).collect();
+        for tid in there.difference(&listed) {
+            let _listing = self.shared.listing();
+            if lines.by_thread_id(*tid).is_none() {
+                let plain = Attributes::of(Role::NONE);
+                // A full table counts whom it has no place for.
+                let _ = program.began(found(*tid), *tid, &plain, false);
+            }
+        }
+        for tid in listed.difference(&there) {
+            // Of others than these it is their own to say.
+            let _ = program.ended(found(*tid));
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The CPU mediator of a program, and what its threads are asked and told by.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use milieu_context::{Context, ContextOptions, Environment};
+use milieu_threads::kernel;
+use milieu_threads::program::Program;
+
+use super::handle::Running;
+use super::keeper::{Keeper, Message};
+use super::options::Choice;
+use super::stacks::{Measuring, Stacks};
+use super::{
+    Attributes, Entry, Errno, Invalid, Options, Report, Return, Role, Rung, TableError, Thread,
+    ThreadBuilder, best, probe,
+};
+use crate::{Error, Milieu};
+
+/// The CPU mediator of this program: it has the threads' table and moves threads
+/// between the regions, until it is dropped. Then every thread is as it was.
+///
+/// Besides the threads that it begins, it finds those that were begun in other ways
+/// within half a second or so, and makes them wait for critical ones as well.
+pub struct Mediator {
+    shared: Arc<Shared>,
+    reports: Vec<Report>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Mediator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Mediator");
+        shown.field("rung", &self.rung()).finish_non_exhaustive()
+    }
+}
+
+impl Mediator {
+    /// Starts one by the best means that work here.
+    ///
+    /// # Errors
+    /// As [`Options::start`].
+    pub fn start() -> Result<Mediator, Error> {
+        Mediator::options().start()
+    }
+
+    /// How one may be started.
+    pub fn options() -> Options {
+        Options::new()
+    }
+
+    pub(super) fn with(options: Options) -> Result<Mediator, Error> {
+        let reports = match options.choice {
+            Choice::Best => probe().to_vec(),
+            Choice::This(_) | Choice::Nothing => Vec::new(),
+        };
+        let rung = match options.choice {
+            Choice::Best => best(&reports),
+            Choice::This(rung) => Some(rung),
+            Choice::Nothing => None,
+        };
+        let program = Program::start(options.capacity, rung, options.settings, |_| ())?;
+        let returns = program.rung().map(|(_, returns)| returns);
+        let (to_keeper, inbox) = channel();
+        let shared = Arc::new(Shared {
+            program,
+            to_keeper: to_keeper.clone(),
+            roles: Mutex::default(),
+            asked: Asked::default(),
+            listing: Mutex::default(),
+            stacks: options.stacks,
+        });
+        let keeper = Keeper::new(
+            shared.clone(),
+            inbox,
+            to_keeper,
+            options.told,
+            // Where they cannot return, whoever has begun already is left alone.
+            options.finds_others && returns == Some(Return::Always),
+        );
+        let keeper = keeper.start().map_err(Error::System)?;
+        Ok(Mediator {
+            shared,
+            reports,
+            keeper: Some(keeper),
+        })
+    }
+
+    /// By which means threads are mediated, and whether they return; nothing if
+    /// they are only listed.
+    #[must_use]
+    pub fn rung(&self) -> Option<(Rung, Return)> {
+        self.shared.program.rung()
+    }
+
+    /// What each rung can do here, best first, as it was tried before the start,
+    /// with what would make it work; none if the choice was made by the program.
+    #[must_use]
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// How often the kernel has refused to put a thread where it belongs, and why
+    /// the last time.
+    #[must_use]
+    pub fn refused(&self) -> (u32, Option<Errno>) {
+        self.shared.program.refused()
+    }
+
+    /// How many threads found no place in the table, and run unmediated.
+    #[must_use]
+    pub fn unlisted(&self) -> u32 {
+        self.shared.program.table().lines().unlisted()
+    }
+
+    /// A thread of this role, to be begun.
+    ///
+    /// # Errors
+    /// If the text is no role.
+    pub fn thread(&self, role: &str) -> Result<ThreadBuilder<'_>, Invalid> {
+        let attributes = Attributes::of(Role::new(role)?);
+        Ok(ThreadBuilder::new(self, attributes))
+    }
+
+    /// A thread with these attributes, to be begun.
+    pub fn thread_of(&self, attributes: Attributes) -> ThreadBuilder<'_> {
+        ThreadBuilder::new(self, attributes)
+    }
+
+    /// What this thread is for.
+    #[must_use]
+    pub fn current(&self) -> Attributes {
+        let known = self.shared.program.get(kernel::identity());
+        known.unwrap_or_default()
+    }
+
+    /// Sets what this thread is for, and moves it where that belongs. Threads that
+    /// were begun in other ways are listed from then on under their own name, until
+    /// they end.
+    ///
+    /// # Errors
+    /// If there is no place left in the table.
+    pub fn set_current(&self, attributes: &Attributes) -> Result<(), TableError> {
+        let identity = kernel::identity();
+        match self.shared.set(identity, attributes) {
+            Err(TableError::Unknown) => self.list_current(attributes),
+            result => result,
+        }
+    }
+
+    fn list_current(&self, attributes: &Attributes) -> Result<(), TableError> {
+        thread_local! {
+            /// Ends with the thread, after its body.
+            static LISTED: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+        }
+        let listing = self.shared.listing();
+        // It comes back first, so that what it returns to is its own.
+        let _ = self.shared.program.ended(found(kernel::thread_id()));
+        let thread = Thread::asked(&self.shared, *attributes);
+        let running = thread.clone().begins(None, false);
+        drop(listing);
+        if thread.entry().is_none() {
+            return Err(TableError::Full);
+        }
+        LISTED.with_borrow_mut(|it| it.push(running));
+        Ok(())
+    }
+
+    /// All threads that are known.
+    pub fn threads(&self) -> impl Iterator<Item = Entry> + '_ {
+        let lines = self.shared.program.table().lines();
+        lines.iter().map(|(_, entry)| entry)
+    }
+
+    /// The threads of a role.
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = Entry> + '_ {
+        let lines = self.shared.program.table().lines();
+        lines.with_role(role).map(|(_, entry)| entry)
+    }
+
+    /// The thread that the kernel knows under this number.
+    #[must_use]
+    pub fn by_thread_id(&self, tid: u32) -> Option<Entry> {
+        let lines = self.shared.program.table().lines();
+        lines.by_thread_id(tid).map(|(_, entry)| entry)
+    }
+
+    /// Sets what all threads of a role are for, and what those of it that begin
+    /// later are for, whatever their builders say.
+    pub fn set_role(&self, attributes: &Attributes) {
+        self.shared.set_role(attributes);
+        self.shared.look_at(None, attributes);
+    }
+
+    /// Tells that this thread waits for something while `wait` runs: with the
+    /// setting `leaves_while_blocked` a critical thread is out of the fast region
+    /// for so long.
+    pub fn blocking<R>(&self, wait: impl FnOnce() -> R) -> R {
+        struct Blocked<'p>(&'p Program, u64);
+        impl Drop for Blocked<'_> {
+            fn drop(&mut self) {
+                self.0.set_blocked(self.1, false);
+            }
+        }
+        let identity = kernel::identity();
+        self.shared.program.set_blocked(identity, true);
+        let _blocked = Blocked(&self.shared.program, identity);
+        wait()
+    }
+
+    /// A context for this thread, whose role is the thread's: thread-based layers
+    /// select by it. A thread of the role `pool` has a context of `/pool`.
+    ///
+    /// # Errors
+    /// As [`Milieu::context`].
+    pub fn context<E: Environment>(&self, milieu: &Milieu) -> Result<Context<E>, Error> {
+        let options = match self.current().role() {
+            Role::NONE => ContextOptions::new(),
+            role => ContextOptions::new().role(name_of(role)),
+        };
+        milieu.context_with(options)
+    }
+
+    /// Waits until what contexts that are [followed](Mediator::follow) have taken
+    /// notice of so far has moved the threads.
+    pub fn settle(&self) {
+        let (done, is_done) = channel();
+        self.ask(Message::Settle(done));
+        // Without its thread there is nothing to wait for.
+        let _ = is_done.recv();
+    }
+
+    /// Lets every thread return, and moves nobody any more. Dropping it does so, too.
+    pub fn stop(self) {}
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn ask(&self, message: Message) {
+        self.shared.ask(message);
+    }
+}
+
+impl Drop for Mediator {
+    fn drop(&mut self) {
+        self.ask(Message::End);
+        if let Some(keeper) = self.keeper.take() {
+            // What it panicked with was printed by then.
+            let _ = keeper.join();
+        }
+        self.shared.program.stop();
+    }
+}
+
+/// What a mediator and its threads share.
+pub(super) struct Shared {
+    pub program: Program,
+    to_keeper: Sender<Message>,
+    /// What threads of these roles are for, whoever begins them.
+    roles: Mutex<HashMap<Role, Attributes>>,
+    asked: Asked,
+    /// Held while a thread that somebody else has begun is listed.
+    listing: Mutex<()>,
+    stacks: Option<Stacks>,
+}
+
+/// Threads that were asked for and have not begun yet: they are not to be found
+/// among the program's threads and taken for others.
+#[derive(Default)]
+struct Asked {
+    pending: AtomicU32,
+    count: AtomicU32,
+}
+
+impl Shared {
+    pub fn is_asked(&self) {
+        self.asked.pending.fetch_add(1, Ordering::SeqCst);
+        self.asked.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn has_begun(&self) {
+        self.asked.pending.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// It was begun, or will never be.
+    pub fn was_asked(&self, is_begun: bool) {
+        if !is_begun {
+            self.has_begun();
+        }
+    }
+
+    /// How many were asked for, unless one of them has not begun.
+    pub fn asked_and_begun(&self) -> Option<u32> {
+        let count = self.asked.count.load(Ordering::SeqCst);
+        (self.asked.pending.load(Ordering::SeqCst) == 0).then_some(count)
+    }
+
+    pub fn listing(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.listing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set(&self, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
+        self.program.set(identity, attributes)?;
+        self.look_at(Some(identity), attributes);
+        Ok(())
+    }
+
+    pub fn ask(&self, message: Message) {
+        // Its thread ends when the mediator does, or by a panic of somebody's code.
+        let _ = self.to_keeper.send(message);
+    }
+
+    /// Has the mediator's thread watch, if somebody is critical from now on.
+    pub fn look_at(&self, identity: Option<u64>, attributes: &Attributes) {
+        if attributes.is_time_critical() {
+            self.ask(Message::Look(identity));
+        }
+    }
+
+    pub fn set_role(&self, attributes: &Attributes) {
+        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        roles.insert(attributes.role(), *attributes);
+        // Who begins in between has what was before, and is listed by now or later.
+        self.program.set_role(attributes.role(), attributes);
+    }
+
+    pub fn of_role(&self, role: Role) -> Option<Attributes> {
+        let roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
+        roles.get(&role).copied()
+    }
+
+    pub fn stacks(&self) -> Option<&Stacks> {
+        self.stacks.as_ref()
+    }
+
+    pub fn stack_bytes(&self, role: Role, asked: Option<u64>) -> Option<u64> {
+        let learned = self.stacks.as_ref().and_then(|it| it.bytes(role, asked));
+        learned.or(asked)
+    }
+
+    pub fn measure(&self, identity: u64) -> Option<Measuring> {
+        self.stacks.as_ref()?;
+        Measuring::begin(identity)
+    }
+
+    pub fn measured(&self, identity: u64, role: Role, measuring: &Measuring) {
+        let (Some(stacks), Some(peak)) = (&self.stacks, measuring.peak()) else {
+            return;
+        };
+        stacks.saw(role, peak);
+        let kib = |bytes: u64| u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
+        let (bytes, peak) = (kib(measuring.stack_bytes()), kib(peak.bytes().unwrap_or(0)));
+        // A line that somebody is writing to is read without it.
+        let _ = self
+            .program
+            .table()
+            .lines()
+            .note_stack(identity, bytes, peak);
+    }
+}
+
+/// Under which number a thread is listed that somebody else has begun: none that
+/// the C library gives, as it is no address of a program's.
+pub(super) fn found(tid: u32) -> u64 {
+    1 << 63 | u64::from(tid)
+}
+
+/// The name whose threads have this role.
+pub(super) fn name_of(role: Role) -> String {
+    format!("/{role}")
+}

@@ -1,0 +1,97 @@
+//! How a mediator is started.
+
+use super::keeper::Told;
+use super::stacks::Stacks;
+use super::{Entry, Mediator, Mode, Policy, Rung, Settings};
+use crate::{Error, Milieu};
+
+/// How a mediator is to work; [`Mediator::options`] begins with the usual.
+#[must_use = "nothing is mediated before `start`"]
+pub struct Options {
+    pub(super) capacity: u32,
+    pub(super) choice: Choice,
+    pub(super) settings: Settings,
+    pub(super) finds_others: bool,
+    pub(super) told: Told,
+    pub(super) stacks: Option<Stacks>,
+}
+
+/// By which means threads are mediated.
+#[derive(Clone, Copy)]
+pub(super) enum Choice {
+    /// The best that works.
+    Best,
+    This(Rung),
+    /// They are listed and not moved.
+    Nothing,
+}
+
+impl Options {
+    pub(super) fn new() -> Options {
+        Options {
+            capacity: 1024,
+            choice: Choice::Best,
+            settings: Settings::default(),
+            finds_others: true,
+            told: Box::new(|_| ()),
+            stacks: None,
+        }
+    }
+
+    /// Room for at least so many threads at a time, instead of 1024. Those for
+    /// which there is none run unmediated.
+    pub fn capacity(mut self, threads: u32) -> Self {
+        self.capacity = threads;
+        self
+    }
+
+    /// This rung and no other, instead of the best that works.
+    pub fn rung(mut self, rung: Rung) -> Self {
+        self.choice = Choice::This(rung);
+        self
+    }
+
+    /// Threads have roles and are found by them, and nobody is moved.
+    pub fn unmediated(mut self) -> Self {
+        self.choice = Choice::Nothing;
+        self
+    }
+
+    /// How long threads may be lazy, when run-aways are demoted, and whether a
+    /// thread leaves the fast region while it blocks.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Leaves threads alone that were begun in other ways, instead of making them
+    /// lazy as well: those of libraries, and the main thread.
+    pub fn only_own(mut self) -> Self {
+        self.finds_others = false;
+        self
+    }
+
+    /// Calls this for each critical thread that has run away and was demoted, in
+    /// the mediator's thread.
+    pub fn on_demotion(mut self, tell: impl FnMut(&Entry) + Send + 'static) -> Self {
+        self.told = Box::new(tell);
+        self
+    }
+
+    /// Measures how deep the stacks of threads with roles are, and applies what was
+    /// learned as the policy says. What was learned in earlier runs of the same
+    /// program is read from the key set now; [`Mediator::persist_stacks`] adds to it.
+    pub fn stacks(mut self, milieu: &Milieu, policy: Policy) -> Self {
+        self.stacks = (policy.mode != Mode::Off).then(|| Stacks::read(milieu, policy));
+        self
+    }
+
+    /// Starts it, with a thread of its own.
+    ///
+    /// # Errors
+    /// If there is no memory or no thread left, or if the rung that was asked for
+    /// does not work here; the text says what would make it work.
+    pub fn start(self) -> Result<Mediator, Error> {
+        Mediator::with(self)
+    }
+}

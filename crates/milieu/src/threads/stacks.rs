@@ -1,0 +1,210 @@
+//! What was learned of the stacks of roles: read from the key set, added to while
+//! threads end, and put back into it.
+//!
+//! What another build of the program has left says nothing of this one.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use milieu_threads::stack::{Asked, Decision, Hint, Key, Peak, Process, Stack};
+
+use super::mediator::name_of;
+use super::{Learned, Mediator, Policy, Role};
+use crate::{Error, Milieu};
+
+/// Where the level is below which it is kept.
+const BELOW: &str = "/stack/learned/";
+
+/// What the standard library gives a thread that asks for nothing.
+const USUAL_BYTES: u64 = 2 << 20;
+
+/// What is known of all roles.
+pub(super) struct Stacks {
+    policy: Policy,
+    /// Which build of the program this is; none where the linker was told to write
+    /// no build id. Nothing is kept then.
+    build: Option<String>,
+    known: Mutex<HashMap<Role, Known>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// In the runs before.
+    before: Learned,
+    threads: u64,
+    peak_bytes: u64,
+}
+
+impl Known {
+    fn learned(&self) -> Learned {
+        Learned {
+            runs: self.before.runs + u32::from(self.threads > 0),
+            threads: self.before.threads + self.threads,
+            peak_bytes: self.before.peak_bytes.max(self.peak_bytes),
+            ..self.before
+        }
+    }
+}
+
+impl Stacks {
+    pub fn read(milieu: &Milieu, policy: Policy) -> Stacks {
+        let build = build();
+        let held = milieu.coordinator().require_lock();
+        let mut builds = HashMap::new();
+        let mut known: HashMap<Role, Known> = HashMap::new();
+        for entry in held.entries() {
+            let Some((role, what)) = parts(entry.name) else {
+                continue;
+            };
+            let before = &mut known.entry(role).or_default().before;
+            let number = entry.text.parse().unwrap_or(0);
+            match what {
+                "build" => _ = builds.insert(role, entry.text.to_owned()),
+                "runs" => before.runs = u32::try_from(number).unwrap_or(u32::MAX),
+                "threads" => before.threads = number,
+                "peak" => before.peak_bytes = number,
+                "overflowed" => before.has_overflowed = entry.text != "0",
+                _ => {}
+            }
+        }
+        known.retain(|role, _| build.is_some() && builds.get(role) == build.as_ref());
+        Stacks {
+            policy,
+            build,
+            known: Mutex::new(known),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Role, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn learned(&self, role: Role) -> Option<Learned> {
+        self.known().get(&role).map(Known::learned)
+    }
+
+    /// The size of a stack of a thread of this role, where it was learned and is to
+    /// be applied.
+    pub fn bytes(&self, role: Role, asked: Option<u64>) -> Option<u64> {
+        let asked = asked.map_or(Asked::Default(USUAL_BYTES), Asked::Set);
+        match self.policy.decide(self.learned(role).as_ref(), asked, 0) {
+            Decision::Apply { bytes, .. } => Some(bytes),
+            Decision::Keep(_) => None,
+        }
+    }
+
+    pub fn saw(&self, role: Role, peak: Peak) {
+        // Of threads without a role there is no name to keep it under.
+        let Some(bytes) = peak.bytes().filter(|_| !role.is_none()) else {
+            return;
+        };
+        let mut known = self.known();
+        let seen = known.entry(role).or_default();
+        seen.threads += 1;
+        seen.peak_bytes = seen.peak_bytes.max(bytes);
+    }
+}
+
+impl Mediator {
+    /// What is known of the stacks of a role, in this run and before.
+    #[must_use]
+    pub fn learned(&self, role: Role) -> Option<Learned> {
+        self.shared().stacks()?.learned(role)
+    }
+
+    /// Puts what was learned of stacks in this run into the key set, and writes it
+    /// into the user's file, where there is one. Where another process has done so
+    /// meanwhile, the last one counts.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn persist_stacks(&self, milieu: &Milieu) -> Result<(), Error> {
+        let Some((stacks, build)) = self
+            .shared()
+            .stacks()
+            .and_then(|it| Some((it, it.build.as_ref()?)))
+        else {
+            return Ok(());
+        };
+        let known: Vec<(Role, Known)> = stacks.known().iter().map(|(a, b)| (*a, *b)).collect();
+        let mut names = Vec::new();
+        for (role, known) in known.iter().filter(|(_, it)| it.threads > 0) {
+            let learned = known.learned();
+            let below = name_of(*role) + BELOW;
+            let says: [(&str, &dyn fmt::Display); 5] = [
+                ("build", build),
+                ("runs", &learned.runs),
+                ("threads", &learned.threads),
+                ("peak", &learned.peak_bytes),
+                ("overflowed", &u8::from(learned.has_overflowed)),
+            ];
+            for (what, value) in says {
+                let name = format!("{below}{what}");
+                let assigned = milieu.coordinator().assign(&name, &value.to_string(), None);
+                assigned?;
+            }
+            names.push(below.trim_end_matches('/').to_owned());
+        }
+        #[cfg(feature = "store")]
+        if !milieu.app().is_empty() {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            milieu.persist_with(&names, milieu_store::Strategy::Ours)?;
+        }
+        Ok(())
+    }
+}
+
+/// The role and what is said of its stacks, if a name is of that kind.
+fn parts(name: &str) -> Option<(Role, &str)> {
+    let (role, what) = name.strip_prefix('/')?.split_once(BELOW)?;
+    Some((Role::new(role).ok()?, what))
+}
+
+/// Which build of a program this is.
+fn build() -> Option<String> {
+    let here: fn() -> Option<String> = build;
+    let key = Key::of(here as usize, 0)?;
+    Some(key.start.build.to_string())
+}
+
+/// A thread's stack, from when the thread began.
+pub(super) struct Measuring {
+    process: Process,
+    stack: Stack,
+    depth_at_start: u64,
+}
+
+impl Measuring {
+    /// Of this thread.
+    pub fn begin(identity: u64) -> Option<Measuring> {
+        let here = 0_u8;
+        let address = std::ptr::from_ref(&here).addr();
+        let process = Process::own().ok()?;
+        let hint = Hint {
+            descriptor: Some(identity),
+            asked_bytes: None,
+        };
+        let stack = process.stack_around(address as u64, hint).ok()?;
+        let depth_at_start = process.depth(&stack).ok()?;
+        Some(Measuring {
+            process,
+            stack,
+            depth_at_start,
+        })
+    }
+
+    pub fn stack_bytes(&self) -> u64 {
+        self.stack.bytes()
+    }
+
+    /// How deep the stack was by now.
+    pub fn peak(&self) -> Option<Peak> {
+        let depth = self.process.depth(&self.stack).ok()?;
+        Some(Peak::between(
+            self.depth_at_start,
+            depth,
+            self.stack.bytes(),
+        ))
+    }
+}
