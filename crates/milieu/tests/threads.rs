@@ -572,3 +572,29 @@ fn the_choice_of_a_rung_is_told_with_its_reasons() {
     }
     assert_eq!((mediator.refused(), mediator.unlisted()), ((0, None), 0));
 }
+
+#[test]
+fn who_has_a_mutex_is_as_urgent_as_who_waits_for_it() {
+    let _alone = alone();
+    for rung in rungs() {
+        let mediator = on(rung).start().expect("probed");
+        let mutex = mediator.mutex(0);
+        thread::scope(|scope| {
+            let held = mutex.lock().expect("nobody has panicked");
+            mediator
+                .set_current(&Attributes::of(role("holder")))
+                .expect("there is room");
+            let urgent = mediator.thread("probe").expect("a role").critical(nice(2));
+            let urgent = urgent.spawn_scoped(scope, || {
+                *mutex.lock().expect("nobody has panicked") += 1;
+            });
+            let urgent = urgent.expect("a thread");
+            let me = || mediator.by_thread_id(kernel::thread_id()).expect("listed");
+            until(|| me().region == Region::Fast);
+            drop(held);
+            urgent.join().expect("it ends well");
+            assert_ne!(me().region, Region::Fast, "{rung}");
+        });
+        assert_eq!(*mutex.lock().expect("nobody has panicked"), 1);
+    }
+}

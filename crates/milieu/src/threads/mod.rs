@@ -50,6 +50,7 @@ mod follow;
 mod handle;
 mod keeper;
 mod mediator;
+mod mutex;
 mod options;
 mod stacks;
 
@@ -57,6 +58,7 @@ pub use builder::{Spawned, ThreadBuilder};
 pub use follow::NoValues;
 pub use handle::Thread;
 pub use mediator::Mediator;
+pub use mutex::{Mutex, MutexGuard};
 pub use options::Options;
 
 #[doc(no_inline)]
