@@ -190,6 +190,13 @@ impl Mediator {
         lines.by_thread_id(tid).map(|(_, entry)| entry)
     }
 
+    /// What threads of a role are for, if that was said of the role as a whole: by
+    /// [`set_role`](Mediator::set_role), or by a context that it follows.
+    #[must_use]
+    pub fn role(&self, role: Role) -> Option<Attributes> {
+        self.shared.of_role(role)
+    }
+
     /// Sets what all threads of a role are for, and what those of it that begin
     /// later are for, whatever their builders say.
     pub fn set_role(&self, attributes: &Attributes) {

@@ -1,0 +1,93 @@
+//! What the Thread Evolution Kit's paper measures, in a program of many threads:
+//! each experiment runs once as the kernel has it and once mediated, in turns.
+//!
+//! `measure` says which; `rung` by which means the threads are mediated. Where that
+//! does not work, `works` is 0 and nobody was moved.
+
+mod contention;
+mod guard;
+mod inversion;
+mod switches;
+mod table;
+mod work;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use experiments::{Failed, text};
+use milieu::threads::{Mediator, Options, Rung};
+use milieu_bench::run::protocol::{self, Measured, Measurement, Start};
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(work::EVENTS) {
+        work::send_events();
+        return ExitCode::SUCCESS;
+    }
+    match protocol::application(|start, _| measure(start)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn measure(start: &Start) -> Result<Measurement, Failed> {
+    let measured = match text(start, "measure")?.as_str() {
+        "contention" => contention::measure(start)?,
+        "switches" => switches::measure(start)?,
+        "inversion" => inversion::measure(start)?,
+        "guard" => guard::measure(start)?,
+        "table" => table::measure(start)?,
+        other => return Err(format!("`{other}` is not measured here").into()),
+    };
+    let measured = measured.into_iter().map(|(name, number)| {
+        // Numbers of the paper are of milliseconds and nanoseconds: six digits suffice.
+        let rounded = (number * 1e6).round() / 1e6;
+        (name.to_owned(), Measured::Number(rounded))
+    });
+    Ok(Measurement::Several(BTreeMap::from_iter(measured)))
+}
+
+/// What an experiment has measured, by the names of its metrics.
+type Numbers = Vec<(&'static str, f64)>;
+
+/// The rung that a step is about, if it works here.
+fn rung(start: &Start) -> Result<Option<Rung>, Failed> {
+    let name = text(start, "rung")?;
+    let rung = Rung::ALL.into_iter().find(|it| it.name() == name);
+    let rung = rung.ok_or_else(|| format!("`{name}` is no rung"))?;
+    Ok(Mediator::options().rung(rung).start().ok().map(|_| rung))
+}
+
+/// By this means, or with nobody moved.
+fn options(rung: Option<Rung>) -> Options {
+    match rung {
+        Some(rung) => Mediator::options().rung(rung),
+        None => Mediator::options().unmediated(),
+    }
+}
+
+/// A number of this, as metrics have it.
+#[expect(clippy::cast_precision_loss, reason = "not that many")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / number(of.len() as u64)
+}
+
+/// The value below which this share of them is.
+fn percentile(of: &[f64], share: f64) -> f64 {
+    let mut sorted = of.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place in the list"
+    )]
+    let at = (number(sorted.len() as u64) * share).ceil() as usize;
+    let at = at.clamp(1, sorted.len().max(1)) - 1;
+    sorted.get(at).copied().unwrap_or(f64::NAN)
+}
