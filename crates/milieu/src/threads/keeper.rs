@@ -11,10 +11,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use milieu_threads::kernel;
+use milieu_threads::rung::scheduling;
 
 use super::follow::Follow;
 use super::mediator::{Shared, found};
-use super::{Attributes, Entry, Role};
+use super::{Attributes, Entry, Priority, Role, Rung, Scheduling};
 
 /// How often critical threads are looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -85,6 +86,7 @@ impl Keeper {
             let program = &self.shared.program;
             // Without a place in the table it would be found, and be lazy.
             let _ = program.began(identity, tid, &Attributes::default(), true);
+            self.come_first(tid);
             let _ = tell.send(());
             let shared = self.shared.clone();
             self.run();
@@ -92,6 +94,25 @@ impl Keeper {
         })?;
         let _ = told.recv();
         Ok(thread)
+    }
+
+    /// Whoever watches run-aways must not wait for them, as far as that is permitted.
+    fn come_first(&self, tid: u32) {
+        let own = scheduling::of(tid).unwrap_or_default();
+        let first = match self.shared.program.rung() {
+            Some((Rung::Realtime, _)) => {
+                scheduling::realtime(Priority::FIRST, &own, scheduling::priority_max())
+            }
+            // What it begins for others does not inherit it.
+            Some(_) => Scheduling {
+                nice: -20,
+                is_reset_on_fork: true,
+                ..own
+            },
+            None => return,
+        };
+        // Where it is not, it is as anybody else.
+        let _ = scheduling::set(tid, &first);
     }
 
     fn run(mut self) {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use experiments::{Failed, number as parameter, text, whole};
-use milieu::threads::{Priority, Rung};
+use milieu::threads::{Priority, Rung, Settings};
 use milieu_bench::run::protocol::Start;
 
 use super::work::{self, Gate};
@@ -69,7 +69,12 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
 }
 
 fn run(load: &Load, rung: Option<Rung>, kind: &str) -> Result<Vec<f64>, Failed> {
-    let mediator = options(rung).start()?;
+    // Without turns for the lazy: those are no inversion, but what the setting says.
+    let settings = Settings {
+        lazy_wait_ns_max: None,
+        ..Settings::default()
+    };
+    let mediator = options(rung).settings(settings).start()?;
     let mutex = mediator.mutex(());
     let lock = match kind {
         "free" => Lock::Free,
