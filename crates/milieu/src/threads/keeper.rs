@@ -18,7 +18,7 @@ use super::mediator::{Shared, found};
 use super::{Attributes, Entry, Priority, Role, Rung, Scheduling};
 
 /// How often critical threads are looked at.
-const INTERVAL: Duration = Duration::from_millis(250);
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Hears of threads that were demoted.
 pub(super) type Told = Box<dyn FnMut(&Entry) + Send>;
