@@ -52,7 +52,7 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         let mut told_ms = 0.0;
         if rung.is_some() {
             for _ in 0..cores {
-                let when = told.recv_timeout(Duration::from_secs(60));
+                let when = told.recv_timeout(Duration::from_secs(300));
                 told_ms = (when.map_err(|_| "nobody was demoted")? - begun) * 1e3;
             }
         }
