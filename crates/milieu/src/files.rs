@@ -140,7 +140,10 @@ impl Milieu {
             })?;
         }
         let place = |file: &&Path| Place::new(Namespace::Default, *file);
-        let keys = self.files.read(files.iter().map(place).collect())?.into_keys();
+        let keys = self
+            .files
+            .read(files.iter().map(place).collect())?
+            .into_keys();
         let replaced = self
             .coordinator()
             .replace(Namespace::Default, &KeySet::new(), &keys);

@@ -61,8 +61,10 @@ fn calm() -> Settings {
     }
 }
 
+/// The thread of the test is left alone, so that it need not wait for a busy machine.
 fn on(rung: Rung) -> Options {
-    Mediator::options().rung(rung).settings(calm())
+    let options = Mediator::options().rung(rung).settings(calm());
+    options.only_own()
 }
 
 /// A thread that waits until it is dropped.
@@ -168,7 +170,11 @@ fn a_panic_ends_a_thread_as_any_other_end_does() {
 fn everybody_waits_for_a_critical_thread_and_then_returns() {
     let _alone = alone();
     for rung in rungs() {
-        let mediator = on(rung).start().expect("probed");
+        let mediator = Mediator::options()
+            .rung(rung)
+            .settings(calm())
+            .start()
+            .expect("probed");
         assert_eq!(mediator.rung(), Some((rung, Return::Always)));
         let worker = Waiting::of(mediator.thread("worker").expect("a role"));
         let excluded = Waiting::of(mediator.thread("logger").expect("a role").excluded());
