@@ -17,6 +17,7 @@ mod nearest;
 mod spec;
 mod stream;
 mod terminal;
+mod thread;
 
 /// Concurrent software that adapts to its surroundings.
 #[derive(Parser)]
@@ -31,6 +32,7 @@ enum Noun {
     Key(key::Key),
     Spec(spec::Spec),
     Stream(stream::Stream),
+    Thread(thread::Thread),
     Bench(bench::Bench),
     Completion(completion::Completion),
     Manual(manual::Manual),
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Ok(Noun::Key(key)) => key.run(),
         Ok(Noun::Spec(spec)) => spec.run(),
         Ok(Noun::Stream(stream)) => stream.run(),
+        Ok(Noun::Thread(thread)) => thread.run(),
         Ok(Noun::Bench(bench)) => bench.run(),
         Ok(Noun::Completion(completion)) => completion.run(),
         Ok(Noun::Manual(manual)) => manual.run(),

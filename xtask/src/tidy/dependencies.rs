@@ -31,7 +31,7 @@ const COMPILERS: &[&str] = &["spec", "sched", "weave", "macros"];
 
 /// Programs that may use everything and that nothing is built from, but for the
 /// command line, which gives each of them a command.
-const TOOLS: &[&str] = &["bench", "dashboard", "cli"];
+const TOOLS: &[&str] = &["bench", "dashboard", "device", "cli"];
 
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let crates: Vec<(&str, &Package)> = repository

@@ -1,0 +1,73 @@
+//! `milieu thread`: gives threads the processor time and the stack that they need.
+
+mod probe;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use milieu_diagnostics::{Diagnostic, Source};
+
+use crate::terminal;
+
+/// Give every thread the processor time and the stack that it needs
+///
+/// Programs need not know of Milieu: `run` starts them so that their threads are
+/// served. `top` shows all threads, `profile` what was learned of their stacks.
+#[derive(Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Exit codes, of every verb; `run` ends as its program does:
+  0    done
+  2    wrong usage, or what is asked for cannot be done here
+  125  `run` could not start the program"
+)]
+pub(crate) struct Thread {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Probe(probe::Probe),
+}
+
+impl Thread {
+    pub(crate) fn run(&self) -> ExitCode {
+        let (result, json) = match &self.verb {
+            Verb::Probe(probe) => (probe.run(), probe.json),
+        };
+        match result {
+            Ok(code) => code,
+            Err(Failure::Output(error)) => terminal::finish(Err(error)),
+            Err(Failure::Wrong(source, found, code)) => {
+                terminal::report(&source, &found, json);
+                ExitCode::from(code)
+            }
+        }
+    }
+}
+
+/// Why a verb did not do what it was asked for.
+enum Failure {
+    /// The result could not be written.
+    Output(std::io::Error),
+    /// Something is wrong, to be said with this exit code.
+    Wrong(Source, Vec<Diagnostic>, u8),
+}
+
+impl Failure {
+    fn new(message: impl Into<String>, help: impl Into<String>) -> Failure {
+        let found = Diagnostic::error(message).help(help);
+        let place = Source::new("the command line", "");
+        Failure::Wrong(place, vec![found], terminal::ERROR)
+    }
+}
+
+type Outcome<T = ExitCode> = std::result::Result<T, Failure>;
+
+/// Writes to standard output.
+fn print(text: &str) -> Outcome {
+    let printed = terminal::print(text).map_err(Failure::Output);
+    printed.map(|()| ExitCode::SUCCESS)
+}
