@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use milieu_diagnostics::{Diagnostic, Source};
 
+mod arguments;
 mod bench;
 mod completion;
 mod files;

@@ -11,7 +11,6 @@ mod unheard;
 mod verbs;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use milieu_diagnostics::{Diagnostic, Source};
@@ -104,12 +103,6 @@ impl Failure {
 }
 
 type Result<T = ()> = std::result::Result<T, Failure>;
-
-/// Reads a number of seconds.
-fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds")?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "give a number of seconds from 0".to_owned())
-}
 
 /// Writes to standard output.
 fn print(text: &str) -> Result {

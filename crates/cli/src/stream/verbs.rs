@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::attach::{Attached, Program};
 use super::modes::{self, Framing};
 use super::own::Own;
-use super::{Failure, Result, complete, print, seconds, unheard};
+use super::{Failure, Result, complete, print, unheard};
+use crate::arguments::seconds;
 
 /// List what stands at names: streams, services and bindings
 #[derive(Args)]

@@ -1,11 +1,13 @@
 //! `milieu thread`: gives threads the processor time and the stack that they need.
 
 mod probe;
+mod top;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use milieu_diagnostics::{Diagnostic, Source};
+use milieu_threads::stack::Zones;
 
 use crate::terminal;
 
@@ -29,12 +31,14 @@ pub(crate) struct Thread {
 
 #[derive(Subcommand)]
 enum Verb {
+    Top(top::Top),
     Probe(probe::Probe),
 }
 
 impl Thread {
     pub(crate) fn run(&self) -> ExitCode {
         let (result, json) = match &self.verb {
+            Verb::Top(top) => (top.run(), top.json),
             Verb::Probe(probe) => (probe.run(), probe.json),
         };
         match result {
@@ -70,4 +74,9 @@ type Outcome<T = ExitCode> = std::result::Result<T, Failure>;
 fn print(text: &str) -> Outcome {
     let printed = terminal::print(text).map_err(Failure::Output);
     printed.map(|()| ExitCode::SUCCESS)
+}
+
+/// Reads the bounds of the zones of stacks.
+fn zones(text: &str) -> std::result::Result<Zones, String> {
+    Zones::parse(text).map_err(|error| error.to_string())
 }

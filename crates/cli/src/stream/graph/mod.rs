@@ -13,7 +13,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::attach::Program;
-use super::{Result, print, seconds};
+use super::{Result, print};
+use crate::arguments::seconds;
 use picture::Picture;
 
 /// Draw the operator graph of a program, with what goes through it
