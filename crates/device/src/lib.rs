@@ -11,8 +11,6 @@
 //! It needs the standard library and threads' core, `milieu-threads`; everything
 //! that runs inside of other programs is there.
 
-
-
+pub mod mediator;
 pub mod monitor;
 pub mod proc;
-

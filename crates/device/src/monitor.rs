@@ -201,8 +201,7 @@ impl Monitor {
         };
         let looked = numbers.into_iter();
         let processes = looked.filter_map(|it| self.process(it, seconds)).collect();
-        self.known
-            .retain(|_, it| std::mem::take(&mut it.is_fresh));
+        self.known.retain(|_, it| std::mem::take(&mut it.is_fresh));
         Sample { processes, seconds }
     }
 
@@ -318,12 +317,10 @@ impl KnownProcess {
         if has_run || known.stack.is_none() {
             known.measure(self.stacks.as_ref(), tid, self.first_limit(process, tid));
         }
-        let of_table = entry
-            .filter(|it| it.stack_kib > 0)
-            .map(|it| StackUse {
-                bytes: u64::from(it.stack_kib) * 1024,
-                peak_bytes: u64::from(it.stack_kib_peak) * 1024,
-            });
+        let of_table = entry.filter(|it| it.stack_kib > 0).map(|it| StackUse {
+            bytes: u64::from(it.stack_kib) * 1024,
+            peak_bytes: u64::from(it.stack_kib_peak) * 1024,
+        });
         let stack = match (of_table, known.stack_use) {
             // The process knows the size, which the kernel can only guess; the peak
             // is the deeper one.
@@ -451,7 +448,8 @@ mod tests {
                 tell.send(kernel::thread_id()).expect("somebody listens");
                 to_do.recv().expect("somebody asks");
                 let start = kernel::thread_cpu_ns(kernel::thread_id());
-                let used = || kernel::thread_cpu_ns(kernel::thread_id()) > start.map(|it| it + 20_000_000);
+                let used =
+                    || kernel::thread_cpu_ns(kernel::thread_id()) > start.map(|it| it + 20_000_000);
                 while !used() {
                     std::hint::spin_loop();
                 }

@@ -1,5 +1,6 @@
 //! `milieu thread`: gives threads the processor time and the stack that they need.
 
+mod mediate;
 mod probe;
 mod top;
 
@@ -32,6 +33,7 @@ pub(crate) struct Thread {
 #[derive(Subcommand)]
 enum Verb {
     Top(top::Top),
+    Mediate(mediate::Mediate),
     Probe(probe::Probe),
 }
 
@@ -39,6 +41,7 @@ impl Thread {
     pub(crate) fn run(&self) -> ExitCode {
         let (result, json) = match &self.verb {
             Verb::Top(top) => (top.run(), top.json),
+            Verb::Mediate(mediate) => (mediate.run(), mediate.json),
             Verb::Probe(probe) => (probe.run(), probe.json),
         };
         match result {

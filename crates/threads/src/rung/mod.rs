@@ -247,27 +247,7 @@ impl Means {
                 _ => {}
             }
         }
-        let wanted = match (self.rung, to) {
-            (Rung::Realtime, Placement::Fast(priority)) => {
-                scheduling::realtime(priority, own, scheduling::priority_max())
-            }
-            (Rung::Idle, Placement::Lazy | Placement::Bound) => idle(own),
-            // Those in real time come first anyway; this one comes last of all.
-            (Rung::Realtime, Placement::Bound) if scheduling::may_have_nice(own.nice) => idle(own),
-            (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
-            (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
-                // It orders critical threads where that can be taken back.
-                let nice = priority.nice() as i8;
-                let raised = Scheduling { nice, ..*own };
-                if self.returns == Return::Always && scheduling::may_have_nice(nice.min(own.nice)) {
-                    raised
-                } else {
-                    *own
-                }
-            }
-            _ => *own,
-        };
-        scheduling::set(tid, &wanted)
+        scheduling::set(tid, &wanted(self.rung, self.returns, to, own))
     }
 
     /// Whether a thread that has just begun is where lazy threads are, because it
@@ -285,6 +265,33 @@ impl Means {
         if let Some(groups) = &mut self.groups {
             groups.after_fork(kernel::process_id());
         }
+    }
+}
+
+/// How the kernel is to schedule a thread that belongs there, on a rung that was
+/// tried; `own` is what the program wants of it. Which control group it is in is
+/// beside that.
+#[must_use]
+pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> Scheduling {
+    match (rung, to) {
+        (Rung::Realtime, Placement::Fast(priority)) => {
+            scheduling::realtime(priority, own, scheduling::priority_max())
+        }
+        (Rung::Idle, Placement::Lazy | Placement::Bound) => idle(own),
+        // Those in real time come first anyway; this one comes last of all.
+        (Rung::Realtime, Placement::Bound) if scheduling::may_have_nice(own.nice) => idle(own),
+        (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
+        (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
+            // It orders critical threads where that can be taken back.
+            let nice = priority.nice() as i8;
+            let raised = Scheduling { nice, ..*own };
+            if returns == Return::Always && scheduling::may_have_nice(nice.min(own.nice)) {
+                raised
+            } else {
+                *own
+            }
+        }
+        _ => *own,
     }
 }
 

@@ -64,7 +64,12 @@ pub(super) struct Top {
     reverse: bool,
 
     /// Only threads that fit, see below
-    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "",
+        hide_default_value = true
+    )]
     filter: Filter,
 
     /// Threads below their processes, and processes below those that started them

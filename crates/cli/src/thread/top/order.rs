@@ -70,7 +70,8 @@ impl Order {
         if self.is_tree {
             return self.tree(sample);
         }
-        let fits = |(process, thread): &(&Process, &Thread)| self.filter.fits(process, thread, self.zones);
+        let fits =
+            |(process, thread): &(&Process, &Thread)| self.filter.fits(process, thread, self.zones);
         let mut threads: Vec<_> = sample.threads().filter(fits).collect();
         threads.sort_by(|a, b| self.compare(*a, *b));
         let items = threads.into_iter().map(|(process, thread)| Item {
@@ -95,17 +96,27 @@ impl Order {
         let most = |value: fn(&Thread) -> f64| value(b.1).total_cmp(&value(a.1));
         let order = match self.sort {
             Sort::Cpu => most(|it| it.since.map_or(it.times.run_ns as f64 / 1e18, |it| it.run)),
-            Sort::Wait => most(|it| it.since.map_or(it.times.wait_ns as f64 / 1e18, |it| it.wait)),
+            Sort::Wait => most(|it| {
+                it.since
+                    .map_or(it.times.wait_ns as f64 / 1e18, |it| it.wait)
+            }),
             Sort::Switches => most(|it| it.since.map_or(0.0, |it| it.voluntary + it.involuntary)),
             Sort::Involuntary => most(|it| it.since.map_or(0.0, |it| it.involuntary)),
-            Sort::Stack => most(|it| it.stack.map_or(-1.0, |it| it.peak_bytes as f64 / it.bytes.max(1) as f64)),
+            Sort::Stack => most(|it| {
+                it.stack
+                    .map_or(-1.0, |it| it.peak_bytes as f64 / it.bytes.max(1) as f64)
+            }),
             Sort::Size => most(|it| it.stack.map_or(-1.0, |it| it.bytes as f64)),
             Sort::Region => region_rank(a.1).cmp(&region_rank(b.1)),
             Sort::Role => named(a.1.role.as_str()).cmp(&named(b.1.role.as_str())),
             Sort::Name => a.1.name.cmp(&b.1.name),
             Sort::Pid => a.0.number.cmp(&b.0.number),
         };
-        let order = if self.is_reversed { order.reverse() } else { order };
+        let order = if self.is_reversed {
+            order.reverse()
+        } else {
+            order
+        };
         // Equal ones do not change places from one refresh to the next.
         order.then((a.0.number, a.1.number).cmp(&(b.0.number, b.1.number)))
     }
@@ -265,12 +276,18 @@ impl Word {
             Test::FieldHas(*field, value.to_lowercase())
         } else {
             let number = number(value);
-            let number = number.ok_or(format!("`{value}` is no number; write `{name}{sign}10`, or 10K, 10M"))?;
+            let number = number.ok_or(format!(
+                "`{value}` is no number; write `{name}{sign}10`, or 10K, 10M"
+            ))?;
             let is_number = field.number_of_nothing();
             if !is_number {
                 return Err(format!("`{name}` is no number; write `{name}=TEXT`"));
             }
-            let order = if sign == "<" { Ordering::Less } else { Ordering::Greater };
+            let order = if sign == "<" {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            };
             Test::Compares(*field, order, number)
         };
         Ok(Word { is_opposite, test })
@@ -291,7 +308,10 @@ fn number(text: &str) -> Option<f64> {
 impl Field {
     fn number_of_nothing(self) -> bool {
         use Field::{Cpu, Involuntary, Peak, Pid, Stack, Tid, Voluntary, Wait};
-        matches!(self, Pid | Tid | Cpu | Wait | Voluntary | Involuntary | Stack | Peak)
+        matches!(
+            self,
+            Pid | Tid | Cpu | Wait | Voluntary | Involuntary | Stack | Peak
+        )
     }
 
     fn number(self, process: &Process, thread: &Thread) -> Option<f64> {
@@ -459,7 +479,11 @@ pub(super) mod tests {
         reversed.is_reversed = true;
         assert_eq!(shown(&reversed), [1, 20, 22, 21, 30]);
         let forth_and_back = |it: Sort| it.next(true).next(false);
-        assert!(Sort::value_variants().iter().all(|it| forth_and_back(*it) == *it));
+        assert!(
+            Sort::value_variants()
+                .iter()
+                .all(|it| forth_and_back(*it) == *it)
+        );
     }
 
     #[test]

@@ -80,7 +80,11 @@ impl Screen {
             queue!(out, Clear(ClearType::UntilNewLine))?;
         }
         if lines.len() < self.shown.len() {
-            queue!(out, MoveTo(0, lines.len() as u16), Clear(ClearType::FromCursorDown))?;
+            queue!(
+                out,
+                MoveTo(0, lines.len() as u16),
+                Clear(ClearType::FromCursorDown)
+            )?;
         }
         queue!(out, EndSynchronizedUpdate)?;
         self.shown = lines;
@@ -187,22 +191,37 @@ fn run(monitor: &mut Monitor, mut state: State, is_over: &AtomicBool) -> io::Res
 }
 
 /// What is on the screen, how many threads fit there, and how many there are.
-fn view(sample: &Sample, state: &mut State, width: usize, height: usize) -> (Vec<Line>, usize, usize) {
+fn view(
+    sample: &Sample,
+    state: &mut State,
+    width: usize,
+    height: usize,
+) -> (Vec<Line>, usize, usize) {
     let mut lines = table::lines(sample, &state.order, Some(width));
     let rest = lines.split_off(BEFORE.min(lines.len()));
     let mut foot = Vec::new();
     if state.has_help {
-        foot.extend(HELP.iter().map(|it| Line(vec![(Style::Plain, (*it).to_owned())])));
+        foot.extend(
+            HELP.iter()
+                .map(|it| Line(vec![(Style::Plain, (*it).to_owned())])),
+        );
     }
     foot.push(Line(vec![status(state)]));
     let page = height.saturating_sub(BEFORE + foot.len());
     state.top = state.top.min(rest.len().saturating_sub(page));
     lines.extend(rest.iter().skip(state.top).take(page).cloned());
     // The foot stays where it is.
-    lines.resize(height.saturating_sub(foot.len()).max(lines.len()), Line::default());
+    lines.resize(
+        height.saturating_sub(foot.len()).max(lines.len()),
+        Line::default(),
+    );
     lines.extend(foot);
     lines.truncate(height);
-    (lines.iter().map(|it| it.cut(width)).collect(), page, rest.len())
+    (
+        lines.iter().map(|it| it.cut(width)).collect(),
+        page,
+        rest.len(),
+    )
 }
 
 fn status(state: &State) -> (Style, String) {
@@ -210,11 +229,18 @@ fn status(state: &State) -> (Style, String) {
         return (Style::Alarm, complaint.clone());
     }
     if let Some(entry) = &state.entry {
-        return (Style::Heading, format!("filter: {entry}_   (Enter takes it, Esc does not)"));
+        return (
+            Style::Heading,
+            format!("filter: {entry}_   (Enter takes it, Esc does not)"),
+        );
     }
     let sort = clap::ValueEnum::to_possible_value(&state.order.sort);
     let sort = sort.map_or(String::new(), |it| it.get_name().to_owned());
-    let direction = if state.order.is_reversed { ", reversed" } else { "" };
+    let direction = if state.order.is_reversed {
+        ", reversed"
+    } else {
+        ""
+    };
     let pause = if state.is_paused { ", paused" } else { "" };
     (
         Style::Dim,

@@ -71,7 +71,13 @@ fn fitting(text: &str, width: usize) -> &str {
 fn padded(text: &str, width: usize) -> String {
     let text: String = text
         .chars()
-        .map(|it| if it.is_control() || it.width().unwrap_or(0) == 0 { '?' } else { it })
+        .map(|it| {
+            if it.is_control() || it.width().unwrap_or(0) == 0 {
+                '?'
+            } else {
+                it
+            }
+        })
         .collect();
     let shown = if text.width() > width {
         format!("{}…", fitting(&text, width - 1))
@@ -164,7 +170,14 @@ fn heading(order: &Order) -> Line {
             "PID",
             "TID",
             padded("ROLE", ROLE),
-            padded(if order.is_tree { "PROCESS/THREAD" } else { "NAME" }, NAME),
+            padded(
+                if order.is_tree {
+                    "PROCESS/THREAD"
+                } else {
+                    "NAME"
+                },
+                NAME
+            ),
             "REGION",
             "SCHED",
             "CPU%",
@@ -243,8 +256,15 @@ fn thread_line(item: &Item<'_>, thread: &Thread, zones: Zones) -> Line {
         _ => Style::Plain,
     };
     let mut line = Line::default();
-    let style = if thread.state == 'Z' { Style::Dim } else { Style::Plain };
-    line.push(style, format!("{:>7} {:>7} ", item.process.number, thread.number));
+    let style = if thread.state == 'Z' {
+        Style::Dim
+    } else {
+        Style::Plain
+    };
+    line.push(
+        style,
+        format!("{:>7} {:>7} ", item.process.number, thread.number),
+    );
     line.push(region_style, padded(thread.role.as_str(), ROLE) + " ");
     line.push(style, name + " ");
     let region = match thread.region {
@@ -253,7 +273,11 @@ fn thread_line(item: &Item<'_>, thread: &Thread, zones: Zones) -> Line {
         None => "",
     };
     line.push(region_style, format!("{region:<6} "));
-    let alarm = if thread.is_demoted { Style::Alarm } else { style };
+    let alarm = if thread.is_demoted {
+        Style::Alarm
+    } else {
+        style
+    };
     line.push(alarm, format!("{:<11} ", sched(thread)));
     line.push(style, format!("{} ", thread.state));
     let rates = match &thread.since {
@@ -285,7 +309,11 @@ fn short(process: &Process, thread: &Thread) -> String {
 /// Policy, nice value or priority, and the priority among critical threads.
 fn sched(thread: &Thread) -> String {
     let policy = match thread.policy {
-        1 | 2 => format!("{} {}", policy_name(thread.policy), thread.realtime_priority),
+        1 | 2 => format!(
+            "{} {}",
+            policy_name(thread.policy),
+            thread.realtime_priority
+        ),
         5 | 6 => policy_name(thread.policy).to_owned(),
         other => format!("{} {}", policy_name(other), thread.nice),
     };

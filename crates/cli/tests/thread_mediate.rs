@@ -1,0 +1,454 @@
+//! `milieu thread mediate` over real programs, which it leaves as they were.
+//!
+//! The programs are copies of those of the system under names of their own, and the
+//! rules are about these names only, so nothing else on the machine is touched.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Far more than anything here takes, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const OTHER: u64 = 0;
+const ROUND_ROBIN: u64 = 2;
+const IDLE: u64 = 5;
+
+struct Device {
+    folder: tempfile::TempDir,
+    /// What the names of this test's programs begin with.
+    prefix: String,
+}
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn number(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// A field of the kernel's line about its first thread, as proc(5) numbers them.
+    fn field(&self, number: usize) -> i64 {
+        field(self.number(), number).expect("it runs")
+    }
+
+    fn policy(&self) -> u64 {
+        self.field(41) as u64
+    }
+
+    fn signal(&self, name: &str) {
+        let number = self.number().to_string();
+        let sent = Command::new("kill").args(["-s", name, &number]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+fn field(process: u32, number: usize) -> Option<i64> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let rest = text.rsplit_once(')')?.1;
+    rest.split_whitespace().nth(number - 3)?.parse().ok()
+}
+
+/// Waits until it is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+impl Device {
+    fn new(test: &str, rules: &str) -> Device {
+        let folder = tempfile::tempdir().unwrap();
+        // Names have 15 bytes at most.
+        let prefix = format!("m{}{test}", std::process::id());
+        assert!(prefix.len() < 14, "{prefix}");
+        let rules = format!("only {prefix}*\n{}", rules.replace("PREFIX", &prefix));
+        fs::write(folder.path().join("rules"), rules).unwrap();
+        Device { folder, prefix }
+    }
+
+    /// A copy of a program of the system, under a name of this test's.
+    fn program(&self, name: &str, of: &str) -> Command {
+        let path = self.folder.path().join(format!("{}{name}", self.prefix));
+        if !path.exists() {
+            let original = ["/bin", "/usr/bin"]
+                .map(|it| Path::new(it).join(of))
+                .into_iter()
+                .find(|it| it.exists());
+            // Written under another name first: nobody may start it half.
+            let new = path.with_extension("new");
+            fs::copy(original.expect("every system has it"), &new).unwrap();
+            fs::rename(new, &path).unwrap();
+        }
+        let mut command = Command::new(path);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    fn waiting(&self, name: &str) -> Running {
+        Running(self.program(name, "sleep").arg("1000").spawn().unwrap())
+    }
+
+    fn milieu(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_milieu"));
+        command.args(["thread", "mediate", "--folder"]);
+        command.arg(self.path("run")).args(arguments);
+        command
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts the mediator and waits until it is ready; none where this machine has
+    /// not what the rung needs.
+    fn mediator(&self, rung: &str, more: &[&str]) -> Option<(Running, News)> {
+        let mut child = self
+            .milieu(&["--rung", rung, "--json", "--rules"])
+            .arg(self.path("rules"))
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut news = News(BufReader::new(child.stdout.take().unwrap()));
+        match news.next() {
+            Some(line) => {
+                assert_eq!(line["is"], "ready", "{line}");
+                Some((Running(child), news))
+            }
+            None => {
+                let output = child.wait_with_output().unwrap();
+                let error = String::from_utf8_lossy(&output.stderr);
+                assert!(
+                    error.contains("cannot be moved and brought back"),
+                    "{error}"
+                );
+                assert_eq!(output.status.code(), Some(2));
+                eprintln!("skipped, the rung {rung} does not work here");
+                None
+            }
+        }
+    }
+}
+
+/// What a mediator tells.
+struct News(BufReader<ChildStdout>);
+
+impl News {
+    fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let length = self.0.read_line(&mut line).unwrap();
+        (length > 0).then(|| serde_json::from_str(&line).unwrap())
+    }
+
+    fn until(&mut self, is: &str) -> Value {
+        while let Some(line) = self.next() {
+            if line["is"] == is {
+                return line;
+            }
+        }
+        panic!("it has never told of `{is}`");
+    }
+}
+
+/// Ends the mediator as `systemctl stop` does.
+fn end(mut mediator: Running) -> Option<i32> {
+    mediator.signal("TERM");
+    mediator.0.wait().unwrap().code()
+}
+
+const RULES: &str = "critical PREFIXcrit PREFIXcrit -5\n";
+
+#[test]
+fn others_wait_while_a_critical_thread_is_there_and_return_when_it_ends() {
+    for rung in ["idle", "nice", "cgroup"] {
+        let device = Device::new("a", RULES);
+        let other = device.waiting("other");
+        let lazy = |it: &Running| match rung {
+            "idle" => it.policy() == IDLE,
+            "nice" => it.field(19) == 19,
+            _ => group(it.number()).contains("milieu-device-"),
+        };
+        let (home, nice) = (group(other.number()), other.field(19));
+        let Some((mediator, _news)) = device.mediator(rung, &["--wait-max", "never"]) else {
+            continue;
+        };
+        assert!(!lazy(&other));
+        let critical = device.waiting("crit");
+        until("the other one is lazy", || lazy(&other));
+        assert!(!lazy(&critical));
+        // One that begins meanwhile.
+        let late = device.waiting("late");
+        until("a later one is lazy", || lazy(&late));
+        drop(critical);
+        until("both have returned", || !lazy(&other) && !lazy(&late));
+        assert_eq!(
+            (group(other.number()), other.field(19)),
+            (home.clone(), nice)
+        );
+        // Once more, and the mediator ends first.
+        let critical = device.waiting("crit");
+        until("the other one is lazy", || lazy(&other) && lazy(&late));
+        assert_eq!(end(mediator), Some(0));
+        assert!(!lazy(&other) && !lazy(&late));
+        assert_eq!((group(other.number()), other.field(19)), (home, nice));
+        assert_eq!((other.policy(), critical.policy()), (OTHER, OTHER));
+        assert!(!device.path("run/mediator.journal").exists());
+    }
+}
+
+fn group(process: u32) -> String {
+    fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default()
+}
+
+#[test]
+fn critical_threads_run_in_real_time_and_nobody_else_is_touched() {
+    let device = Device::new("b", "critical PREFIXcrit *\nbackground PREFIXback\n");
+    let Some((mediator, _news)) = device.mediator("realtime", &[]) else {
+        return;
+    };
+    let (other, background) = (device.waiting("other"), device.waiting("back"));
+    let critical = device.waiting("crit");
+    until("it runs in real time", || critical.policy() == ROUND_ROBIN);
+    until("the background is lazy", || background.policy() == IDLE);
+    assert_eq!(other.policy(), OTHER);
+    assert_eq!(end(mediator), Some(0));
+    let all = [&critical, &background, &other].map(Running::policy);
+    assert_eq!(all, [OTHER; 3]);
+}
+
+#[test]
+fn a_mediator_that_is_killed_leaves_nothing_behind() {
+    let device = Device::new("c", RULES);
+    let other = device.waiting("other");
+    let Some((mut mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
+        return;
+    };
+    let _critical = device.waiting("crit");
+    until("the other one is lazy", || other.policy() == IDLE);
+    mediator.0.kill().unwrap();
+    mediator.0.wait().unwrap();
+    until("its guard has undone it", || other.policy() == OTHER);
+    // A later one takes its place, socket and all.
+    let Some((mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
+        panic!("it did work");
+    };
+    until("the other one is lazy", || other.policy() == IDLE);
+    assert_eq!(end(mediator), Some(0));
+    assert_eq!(other.policy(), OTHER);
+}
+
+/// As when the guard was killed as well: the journal is all that is left.
+#[test]
+fn what_was_left_behind_is_undone_on_request() {
+    let device = Device::new("d", RULES);
+    let other = device.waiting("other");
+    let Some((mut mediator, _news)) = device.mediator("nice", &["--wait-max", "never"]) else {
+        return;
+    };
+    let _critical = device.waiting("crit");
+    until("the other one is lazy", || other.field(19) == 19);
+    let refused = device.milieu(&["--restore"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("a mediator runs"),
+        "{refused:?}"
+    );
+    // The guard first: it has no time to do its work.
+    let guard = children(mediator.number());
+    assert_eq!(guard.len(), 1);
+    let killed = Command::new("kill")
+        .args(["-s", "KILL", &guard[0].to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    mediator.0.kill().unwrap();
+    mediator.0.wait().unwrap();
+    assert_eq!(other.field(19), 19);
+    let output = device.milieu(&["--restore", "--json"]).output().unwrap();
+    let found: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    // The critical one had been raised, where that is permitted.
+    assert!(found["restored"].as_u64() >= Some(1), "{found}");
+    assert_eq!(found["refused"], 0);
+    assert_eq!(other.field(19), 0);
+    let again = device.milieu(&["--restore"]).output().unwrap();
+    assert!(text(&again.stdout).starts_with("0 threads"), "{again:?}");
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let text = fs::read_to_string(path).unwrap();
+    text.split_whitespace()
+        .map(|it| it.parse().unwrap())
+        .collect()
+}
+
+#[test]
+fn one_that_runs_away_is_demoted_and_told() {
+    for rung in ["idle", "realtime"] {
+        let device = Device::new("e", RULES);
+        let Some((mediator, mut news)) = device.mediator(rung, &["--spin-max", "0.2"]) else {
+            continue;
+        };
+        let other = device.waiting("other");
+        let mut spinning = device.program("crit", "dash");
+        let spinning = Running(
+            spinning
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+                .unwrap(),
+        );
+        let demoted = news.until("demoted");
+        assert_eq!(demoted["thread"].as_u64(), Some(spinning.number().into()));
+        until("it is not in real time", || {
+            spinning.policy() != ROUND_ROBIN
+        });
+        until("the other one is not lazy", || other.policy() == OTHER);
+        let status = device.milieu(&["--status", "--json"]).output().unwrap();
+        let status = text(&status.stdout);
+        let status = status
+            .lines()
+            .map(|it| serde_json::from_str::<Value>(it).unwrap());
+        let status: Vec<Value> = status.collect();
+        assert_eq!(
+            (&status[0]["rung"], &status[0]["fast"]),
+            (&Value::from(rung), &Value::from(0))
+        );
+        let its = status.iter().find(|it| it["thread"] == demoted["thread"]);
+        assert_eq!(its.unwrap()["is_demoted"], true);
+        assert_eq!(end(mediator), Some(0));
+        assert_eq!(spinning.policy(), OTHER);
+    }
+}
+
+/// With nobody to help: the wish is found, and had on return.
+#[test]
+fn what_a_program_wants_meanwhile_it_has_on_return() {
+    let device = Device::new("f", RULES);
+    let other = device.waiting("other");
+    let Some((mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
+        return;
+    };
+    let critical = device.waiting("crit");
+    until("the other one is lazy", || other.policy() == IDLE);
+    let number = other.number().to_string();
+    let renice = Command::new("renice")
+        .args(["-n", "7", "-p", &number])
+        .output()
+        .unwrap();
+    assert!(renice.status.success(), "{renice:?}");
+    drop(critical);
+    until("it has returned", || other.policy() == OTHER);
+    assert_eq!(other.field(19), 7);
+    assert_eq!(end(mediator), Some(0));
+    assert_eq!((other.policy(), other.field(19)), (OTHER, 7));
+}
+
+/// A child has what its parent has: the lazy region is not for ever.
+#[test]
+fn what_a_lazy_program_begins_returns_to_what_that_had() {
+    let device = Device::new("g", RULES);
+    let path = device.path("numbers");
+    // It begins another when it is told to, and itself goes on.
+    let script = format!(
+        "read line; {} 1000 & echo $! > {}; wait",
+        device.path(&format!("{}kid", device.prefix)).display(),
+        path.display()
+    );
+    drop(device.program("kid", "sleep"));
+    let mut parent = device.program("other", "dash");
+    let parent = parent
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut parent = Running(parent);
+    let Some((mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
+        return;
+    };
+    let critical = device.waiting("crit");
+    until("the parent is lazy", || parent.policy() == IDLE);
+    drop(parent.0.stdin.take());
+    let mut kid = 0;
+    until("there is a child", || {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        kid = text.trim().parse().unwrap_or(0);
+        kid != 0 && field(kid, 41).is_some()
+    });
+    assert_eq!(field(kid, 41), Some(IDLE as i64));
+    drop(critical);
+    until("both have returned", || {
+        parent.policy() == OTHER && field(kid, 41) == Some(OTHER as i64)
+    });
+    assert_eq!(end(mediator), Some(0));
+    let _ = Command::new("kill").arg(kid.to_string()).status();
+}
+
+#[test]
+fn there_is_one_and_whoever_asks_for_none_is_told() {
+    let device = Device::new("h", "");
+    let none = device.milieu(&["--status"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        text(&none.stderr).contains("no mediator answers"),
+        "{none:?}"
+    );
+    let Some((mediator, _news)) = device.mediator("nice", &[]) else {
+        return;
+    };
+    let second = device.milieu(&[]).output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    let error = text(&second.stderr);
+    assert!(error.contains("another mediator listens there"), "{error}");
+    let status = device.milieu(&["--status"]).output().unwrap();
+    assert!(text(&status.stdout).starts_with("by nice: 0 programs registered"));
+    assert_eq!(end(mediator), Some(0));
+    assert!(!device.path("run/mediator").exists());
+}
+
+#[test]
+fn wrong_rules_are_told_line_by_line() {
+    let device = Device::new("i", "fast it\ncritical a b 99\n");
+    let wrong = |more: &[&str]| -> Output {
+        let mut command = device.milieu(&["--check", "--rules"]);
+        command
+            .arg(device.path("rules"))
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let output = wrong(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    assert!(
+        error.contains("line 2: `fast`") && error.contains("line 3: `99`"),
+        "{error}"
+    );
+    let lines = text(&wrong(&["--json"]).stderr);
+    assert_eq!(lines.lines().count(), 2);
+    assert!(
+        lines
+            .lines()
+            .all(|it| serde_json::from_str::<Value>(it).is_ok())
+    );
+    fs::write(device.path("rules"), "exclude sshd\n").unwrap();
+    assert_eq!(text(&wrong(&[]).stdout), "the rules are right\n");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

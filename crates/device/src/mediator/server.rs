@@ -1,0 +1,480 @@
+//! The socket of a mediator, and the loop that serves it.
+//!
+//! Packets (`SOCK_SEQPACKET`), from programs and from tools of the mediator's own user,
+//! of root, and, for programs, of those users that its rules name:
+//!
+//! | Packet | Means | Answer |
+//! |---|---|---|
+//! | `milieu 1`, with the table's memory | serve this process | `yes`, or `no` and why |
+//! | `c` | my table has changed | – |
+//! | `status` | what do you do? | a line of JSON, then one for each thread, then `.`, in as many packets as it takes |
+//!
+//! A connection that ends ends the service: the program has ended, or mediates itself.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use milieu_threads::rung::Rung;
+use milieu_threads::table::{Region, View};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv,
+    recvmsg, send, sendmsg, socket_with,
+};
+use serde_json::json;
+
+use super::{Device, News, Status, now_ns};
+
+/// More than so many connections are for nobody's good.
+const CLIENTS_MAX: usize = 4096;
+
+/// The longest packet that anybody sends, but for what a mediator does.
+const PACKET_MAX: usize = 256;
+
+/// A packet of what a mediator does is sent when it has so many.
+const STATUS_BYTES: usize = 16 << 10;
+
+/// Where the mediator of this user, or of the device, has its socket and its journal.
+#[must_use]
+pub fn folder() -> PathBuf {
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return PathBuf::from("/run/milieu");
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|it| !it.is_empty()) {
+        Some(run) => Path::new(&run).join("milieu"),
+        None => std::env::temp_dir().join(format!("milieu-{}", user.as_raw())),
+    }
+}
+
+/// Sockets at which a program of this user may be served, the first one first.
+#[must_use]
+pub fn sockets() -> Vec<PathBuf> {
+    let mut found = vec![folder().join("mediator")];
+    let device = PathBuf::from("/run/milieu/mediator");
+    if found[0] != device {
+        found.push(device);
+    }
+    found
+}
+
+/// Makes the folder of a socket or journal, if it is not there.
+///
+/// # Errors
+/// It cannot be made, or somebody else could change what is in it.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    let user = rustix::process::geteuid();
+    // Programs of other users reach the socket of root's mediator.
+    let mode = if user.is_root() { 0o755 } else { 0o700 };
+    match fs::DirBuilder::new()
+        .recursive(true)
+        .mode(mode)
+        .create(folder)
+    {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let there = fs::metadata(folder)?;
+    let is_sticky = there.mode() & 0o1000 != 0;
+    let is_ours = there.uid() == user.as_raw() && there.mode() & 0o022 == 0;
+    if is_ours || is_sticky {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "others can write there, or it is somebody else's; name another folder",
+    ))
+}
+
+/// A socket at which programs are waited for; removed in the end.
+pub struct Listener {
+    socket: OwnedFd,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens there, in the place of one that nobody listens at.
+    ///
+    /// # Errors
+    /// `AddrInUse` if somebody does, or why it cannot be made.
+    pub fn open(path: &Path) -> io::Result<Listener> {
+        if dial(path).is_ok() {
+            return Err(io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "another mediator listens there",
+            ));
+        }
+        match fs::symlink_metadata(path) {
+            Ok(there) if there.file_type().is_socket() => fs::remove_file(path)?,
+            Ok(_) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "something else than a socket is there",
+                ));
+            }
+            Err(_) => {}
+        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&socket, &SocketAddrUnix::new(path)?)?;
+        // Who may connect is decided by who it is.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+        listen(&socket, 128)?;
+        Ok(Listener {
+            socket,
+            path: path.to_owned(),
+        })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Somebody who has connected.
+struct Client {
+    socket: OwnedFd,
+    process: u32,
+    user: u32,
+    is_program: bool,
+}
+
+/// Mediates until it is told to end, and tells what happens.
+///
+/// # Errors
+/// The socket has failed.
+pub fn serve(
+    device: &mut Device<'_>,
+    listener: &Listener,
+    is_over: &AtomicBool,
+    tell: &mut dyn FnMut(News),
+) -> io::Result<()> {
+    let mut clients: HashMap<i32, Client> = HashMap::new();
+    let mut next = device.look(now_ns());
+    while !is_over.load(Ordering::Relaxed) {
+        device.take_news().into_iter().for_each(&mut *tell);
+        let (is_dialled, ready) = wait(listener, &clients, next)?;
+        if is_dialled {
+            answer_dials(listener, &mut clients);
+        }
+        for descriptor in ready {
+            let is_there = match clients.get_mut(&descriptor) {
+                Some(client) => client.hear(device),
+                None => true,
+            };
+            if !is_there {
+                if let Some(client) = clients.remove(&descriptor) {
+                    if client.is_program {
+                        device.unregister(client.process);
+                    }
+                }
+            }
+        }
+        let now = now_ns();
+        if now >= next || device.is_to_look() {
+            next = device.look(now);
+        }
+    }
+    device.take_news().into_iter().for_each(tell);
+    Ok(())
+}
+
+/// Waits for somebody, or for the time; whether somebody dials, and who has something
+/// to say.
+fn wait(
+    listener: &Listener,
+    clients: &HashMap<i32, Client>,
+    next: u64,
+) -> io::Result<(bool, Vec<i32>)> {
+    let left = next.saturating_sub(now_ns());
+    let time = Timespec {
+        tv_sec: (left / 1_000_000_000) as _,
+        tv_nsec: (left % 1_000_000_000) as _,
+    };
+    let mut waiting = vec![PollFd::new(&listener.socket, PollFlags::IN)];
+    let order: Vec<&Client> = clients.values().collect();
+    waiting.extend(
+        order
+            .iter()
+            .map(|it| PollFd::new(&it.socket, PollFlags::IN)),
+    );
+    match poll(&mut waiting, Some(&time)) {
+        Ok(_) => {}
+        // A signal, perhaps one that ends it.
+        Err(Errno::INTR) => return Ok((false, Vec::new())),
+        Err(error) => return Err(error.into()),
+    }
+    let is_ready = |it: &PollFd<'_>| !it.revents().is_empty();
+    let ready = waiting.iter().skip(1).zip(&order);
+    let ready = ready.filter(|(it, _)| is_ready(it));
+    Ok((
+        is_ready(&waiting[0]),
+        ready.map(|(_, it)| it.socket.as_raw_fd()).collect(),
+    ))
+}
+
+fn answer_dials(listener: &Listener, clients: &mut HashMap<i32, Client>) {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    while let Ok(socket) = accept_with(&listener.socket, flags) {
+        let Ok(peer) = socket_peercred(&socket) else {
+            continue;
+        };
+        if clients.len() >= CLIENTS_MAX {
+            continue;
+        }
+        clients.insert(
+            socket.as_raw_fd(),
+            Client {
+                socket,
+                process: peer.pid.as_raw_nonzero().get() as u32,
+                user: peer.uid.as_raw(),
+                is_program: false,
+            },
+        );
+    }
+}
+
+impl Client {
+    /// Hears one packet. Whether somebody is still there.
+    fn hear(&mut self, device: &mut Device<'_>) -> bool {
+        let mut packet = [0; PACKET_MAX];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let received = recvmsg(
+            &self.socket,
+            &mut [IoSliceMut::new(&mut packet)],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        );
+        let length = match received {
+            Ok(received) => received.bytes,
+            Err(Errno::INTR | Errno::AGAIN) => return true,
+            Err(_) => return false,
+        };
+        // Whatever else was handed over is closed here.
+        let handed = ancillary.drain().find_map(|it| match it {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        match (&packet[..length], handed) {
+            ([], _) => return false,
+            (b"milieu 1", Some(memory)) => {
+                let answer = match self.register(device, &memory) {
+                    Ok(()) => "yes".to_owned(),
+                    Err(why) => format!("no {why}"),
+                };
+                return self.say(answer.as_bytes());
+            }
+            (b"c", _) if self.is_program => device.look_at(self.process),
+            (b"status", _) => {
+                let own = rustix::process::geteuid().as_raw();
+                if self.user != own && self.user != 0 {
+                    return self.say(b"no it tells only its own user and root");
+                }
+                return self.tell_status(device);
+            }
+            _ => return self.say(b"no that is not understood; is this another version of Milieu?"),
+        }
+        true
+    }
+
+    fn register(&mut self, device: &mut Device<'_>, memory: &OwnedFd) -> Result<(), String> {
+        let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let path = CString::new(path).unwrap_or_default();
+        let view = View::open(&path).map_err(|error| error.to_string())?;
+        device.register(self.process, self.user, view)?;
+        self.is_program = true;
+        Ok(())
+    }
+
+    fn tell_status(&self, device: &Device<'_>) -> bool {
+        let settings = device.settings();
+        let status = device.status();
+        let head = json!({
+            "rung": device.rung().name(),
+            "programs": device.registered(),
+            "threads": status.len(),
+            "fast": device.fast_count(),
+            "lazy_wait_ms_max": settings.lazy_wait_ns_max.map(|it| it / 1_000_000),
+            "turn_percent": settings.turn_percent,
+            "spin_ms_max": settings.spin_ns_max / 1_000_000,
+            "leaves_while_blocked": settings.leaves_while_blocked,
+        });
+        let lines = std::iter::once(head).chain(status.iter().map(document));
+        let mut packet = String::new();
+        for line in lines {
+            packet += &format!("{line}\n");
+            if packet.len() > STATUS_BYTES && !self.say_slowly(&std::mem::take(&mut packet)) {
+                return false;
+            }
+        }
+        packet.push_str(".\n");
+        self.say_slowly(&packet)
+    }
+
+    /// As [`say`](Client::say), for what may be more than the socket holds. Only the
+    /// mediator's own user and root are waited for, and not for long.
+    fn say_slowly(&self, packet: &str) -> bool {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let patience = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        for _ in 0..5 {
+            match send(&self.socket, packet.as_bytes(), flags) {
+                Err(Errno::AGAIN) => {
+                    let mut room = [PollFd::new(&self.socket, PollFlags::OUT)];
+                    let _ = poll(&mut room, Some(&patience));
+                }
+                Err(Errno::INTR) => {}
+                result => return result.is_ok(),
+            }
+        }
+        false
+    }
+
+    /// Whether somebody is still there. Nobody is waited for: who does not read what
+    /// it has asked for is left.
+    fn say(&self, packet: &[u8]) -> bool {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
+            match send(&self.socket, packet, flags) {
+                Err(Errno::INTR) => {}
+                result => return result.is_ok(),
+            }
+        }
+    }
+}
+
+/// What is told of a thread.
+fn document(status: &Status) -> serde_json::Value {
+    let attributes = &status.attributes;
+    json!({
+        "process": status.process,
+        "thread": status.thread,
+        "program": status.program,
+        "group": status.group.name(),
+        "role": (!attributes.role().is_none()).then(|| attributes.role().as_str().to_owned()),
+        "is_time_critical": attributes.is_time_critical(),
+        "priority": attributes.priority().nice(),
+        "region": match status.region {
+            Region::Own => "own",
+            Region::Fast => "fast",
+            Region::Lazy => "lazy",
+        },
+        "is_demoted": status.is_demoted,
+        "returns_to": status.own.map(|it| json!({
+            "policy": it.policy,
+            "nice": it.nice,
+        })),
+    })
+}
+
+fn dial(path: &Path) -> io::Result<OwnedFd> {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+/// Whether a mediator listens there.
+#[must_use]
+pub fn listens(path: &Path) -> bool {
+    dial(path).is_ok()
+}
+
+/// What a mediator says of itself: a line of JSON, then one for each thread.
+///
+/// # Errors
+/// Nobody listens there, or it refuses.
+pub fn status(path: &Path) -> io::Result<Vec<String>> {
+    let socket = dial(path)?;
+    send(&socket, b"status", SendFlags::NOSIGNAL)?;
+    let mut lines = Vec::new();
+    let mut packet = vec![0; 4 * STATUS_BYTES];
+    loop {
+        let (length, _) = recv(&socket, &mut packet, RecvFlags::empty())?;
+        let text = String::from_utf8_lossy(&packet[..length]).into_owned();
+        if let Some(why) = text.strip_prefix("no ") {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        if text.is_empty() {
+            let why = "it has ended meanwhile; try again";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+        }
+        for line in text.lines() {
+            if line == "." {
+                return Ok(lines);
+            }
+            lines.push(line.to_owned());
+        }
+    }
+}
+
+/// Registers a program, by its table, for as long as the connection lives: what a
+/// program does that is served.
+///
+/// # Errors
+/// Nobody listens there, or why it is not served.
+pub fn register(path: &Path, table: impl AsFd) -> io::Result<OwnedFd> {
+    let socket = dial(path)?;
+    let files = [table.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(rustix::net::SendAncillaryMessage::ScmRights(&files));
+    sendmsg(
+        &socket,
+        &[IoSlice::new(b"milieu 1")],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
+    let mut answer = [0; PACKET_MAX];
+    let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
+    match &answer[..length] {
+        b"yes" => Ok(socket),
+        answer => {
+            let why = String::from_utf8_lossy(answer).into_owned();
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+        }
+    }
+}
+
+/// The best place for the mediator itself: before all whom it moves, or it could not
+/// stop one that has run away.
+pub fn come_first(rung: Rung) {
+    use milieu_threads::kernel;
+    use milieu_threads::rung::scheduling;
+    let thread = kernel::thread_id();
+    let Ok(own) = scheduling::of(thread) else {
+        return;
+    };
+    // Above the most that a critical thread gets; where that is not permitted, as high
+    // as may be.
+    let mut first = scheduling::realtime(
+        milieu_threads::attributes::Priority::FIRST,
+        &own,
+        scheduling::priority_max(),
+    );
+    first.realtime_priority = first.realtime_priority.saturating_add(1);
+    let nicer = milieu_threads::table::Scheduling { nice: -20, ..own };
+    let _ = match rung {
+        Rung::Realtime => scheduling::set(thread, &first),
+        _ => scheduling::set(thread, &nicer),
+    };
+}
