@@ -11,6 +11,8 @@
 //! It needs the standard library and threads' core, `milieu-threads`; everything
 //! that runs inside of other programs is there.
 
+pub mod launch;
 pub mod mediator;
 pub mod monitor;
 pub mod proc;
+pub mod profile;

@@ -1,0 +1,375 @@
+//! What was learned of stacks, as people read it: with names and places of start
+//! functions, found in the files of programs and libraries.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use addr2line::{Loader, demangle_auto};
+use milieu_threads::stack::{
+    BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
+};
+use object::{Object, ObjectSection, RelocationTarget};
+
+/// What was learned, of one file or of several together.
+#[derive(Default)]
+pub struct Profile {
+    /// By key.
+    pub entries: Vec<Entry>,
+    /// Where modules lie.
+    pub modules: Vec<(BuildId, PathBuf)>,
+    /// All of it as one file.
+    pub text: Vec<u8>,
+    /// Lines that nobody understands; they are kept and do not count.
+    pub complaints: Vec<String>,
+}
+
+/// Why a profile cannot be had.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The file cannot be read.
+    Read(PathBuf, io::Error),
+    /// It is no profile.
+    Profile(PathBuf, ProfileError),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Read(path, error) => {
+                write!(f, "{} cannot be read: {error}", path.display())
+            }
+            LoadError::Profile(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Joins what files say.
+///
+/// # Errors
+/// One of them cannot be read, or is no profile.
+pub fn load(paths: &[PathBuf]) -> Result<Profile, LoadError> {
+    let mut texts = Vec::new();
+    for path in paths {
+        let text = fs::read(path).map_err(|error| LoadError::Read(path.clone(), error))?;
+        texts.push(text);
+    }
+    let mut room = Room::default();
+    for text in &texts {
+        let of = Room::of(text);
+        room.entries += of.entries;
+        room.modules += of.modules;
+        room.lines += of.lines;
+    }
+    let mut entries = vec![Entry::EMPTY; room.entries];
+    let mut modules = vec![Module::EMPTY; room.modules];
+    let mut kept: Vec<&[u8]> = vec![b""; room.lines];
+    let mut joined = Text::new(&mut entries, &mut modules, &mut kept);
+    let mut complaints = Vec::new();
+    for (path, text) in paths.iter().zip(&texts) {
+        let mut wrong = |error: milieu_threads::stack::LineError<'_>| {
+            complaints.push(format!("{}, {error}", path.display()));
+        };
+        joined
+            .read(text, &mut wrong)
+            .map_err(|error| LoadError::Profile(path.clone(), error))?;
+    }
+    let mut text = Vec::new();
+    joined.write(&mut |part| text.extend_from_slice(part));
+    let path = |it: &Module<'_>| PathBuf::from(OsString::from_vec(it.path().collect()));
+    Ok(Profile {
+        entries: joined.entries().to_vec(),
+        modules: joined
+            .modules()
+            .iter()
+            .map(|it| (it.build, path(it)))
+            .collect(),
+        text,
+        complaints,
+    })
+}
+
+impl Profile {
+    /// What was seen since an earlier state of the same file.
+    #[must_use]
+    pub fn since(&self, before: &Profile) -> Vec<Entry> {
+        let was = |key: &Key| before.entries.iter().find(|it| it.key == *key);
+        let news = self.entries.iter().filter_map(|now| {
+            let mut news = *now;
+            if let Some(before) = was(&now.key) {
+                news.runs = now.runs.saturating_sub(before.runs);
+                news.threads = now.threads.saturating_sub(before.threads);
+                if before.overflow_bytes == now.overflow_bytes {
+                    news.overflow_bytes = 0;
+                }
+            }
+            (news.threads > 0 || news.overflow_bytes > 0 || news.runs > 0).then_some(news)
+        });
+        news.collect()
+    }
+}
+
+/// What is to be said of the threads of a key.
+#[must_use]
+pub fn verdict(entry: &Entry, zones: Zones, policy: &Policy) -> Verdict {
+    if entry.overflow_bytes > 0 {
+        return Verdict::NearOverflow;
+    }
+    let enough = policy.enough_bytes(entry.peak_bytes);
+    zones.verdict(entry.peak_bytes, entry.given_bytes, enough)
+}
+
+/// A start function, as the sources have it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Its name; what it calls, where it is one that begins all threads of a language.
+    /// Without symbols, the file and the offset.
+    pub name: String,
+    /// File and line, where there is debug information.
+    pub position: Option<String>,
+}
+
+/// Finds start functions in the files that have them.
+#[derive(Default)]
+pub struct Symbols {
+    paths: HashMap<BuildId, Vec<PathBuf>>,
+    files: HashMap<BuildId, Option<Symbolic>>,
+}
+
+/// A program or library with its symbols.
+struct Symbolic {
+    name: String,
+    lines: Option<Loader>,
+    /// Symbols of functions and data, by address.
+    symbols: Vec<(u64, u64, String)>,
+    /// Pointers that the loader writes: where, and what.
+    pointers: HashMap<u64, u64>,
+}
+
+impl Symbols {
+    /// Those of the modules of a profile.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Symbols {
+        let mut symbols = Symbols::default();
+        for (build, path) in &profile.modules {
+            let paths = symbols.paths.entry(*build).or_default();
+            paths.push(path.clone());
+        }
+        symbols
+    }
+
+    /// What threads of a key begin with: what tells them apart, if it says anything.
+    pub fn start(&mut self, key: &Key) -> Start {
+        let start = self.place(&key.start);
+        let Some(place) = &key.argument else {
+            return start;
+        };
+        let argument = self.argument(place);
+        match argument {
+            Some(argument) => Start {
+                position: argument.position.or(start.position),
+                name: argument.name,
+            },
+            None => start,
+        }
+    }
+
+    fn place(&mut self, place: &Place) -> Start {
+        let found = self.file(&place.build);
+        found
+            .and_then(|it| it.function(place.offset))
+            .unwrap_or_else(|| Start {
+                name: match self.file(&place.build) {
+                    Some(file) => format!("{}+0x{:x}", file.name, place.offset),
+                    None => place.to_string(),
+                },
+                position: None,
+            })
+    }
+
+    /// A function, or a virtual table whose functions tell what is run: the fourth
+    /// word of Rust's, the third of C++'s thread states.
+    fn argument(&mut self, place: &Place) -> Option<Start> {
+        const WORD: u64 = 8;
+        let file = self.file(&place.build)?;
+        let called = [3, 2].into_iter().find_map(|index| {
+            let target = file.pointers.get(&(place.offset + index * WORD))?;
+            file.function(*target)
+        });
+        let own = file.function(place.offset);
+        match (own, called) {
+            // The name of the data says what it is for; the function says where that is.
+            (Some(own), Some(called)) if own.name.starts_with("vtable for ") => Some(Start {
+                name: own.name.trim_start_matches("vtable for ").to_owned(),
+                position: called.position,
+            }),
+            (_, Some(called)) => Some(called),
+            (own, None) => own,
+        }
+    }
+
+    fn file(&mut self, build: &BuildId) -> Option<&Symbolic> {
+        let paths = self.paths.get(build).map(Vec::as_slice).unwrap_or_default();
+        let file = self.files.entry(*build).or_insert_with(|| {
+            let mut found = paths.iter().filter_map(|it| Symbolic::open(it, build));
+            found.next()
+        });
+        file.as_ref()
+    }
+}
+
+impl Symbolic {
+    /// None where the file is not there, or is another by now.
+    fn open(path: &Path, build: &BuildId) -> Option<Symbolic> {
+        let bytes = fs::read(path).ok()?;
+        let file = object::File::parse(&*bytes).ok()?;
+        let id = file.build_id().ok().flatten()?;
+        if BuildId::new(id) != Some(*build) {
+            return None;
+        }
+        let map = file.symbol_map();
+        let symbols = map.symbols().iter();
+        let mut symbols: Vec<(u64, u64, String)> = symbols
+            .map(|it| (it.address(), 0, it.name().to_owned()))
+            .collect();
+        // How far they reach: to the next one.
+        symbols.sort();
+        let ends: Vec<u64> = symbols.iter().skip(1).map(|it| it.0).collect();
+        for (symbol, end) in symbols.iter_mut().zip(ends.iter().chain([&u64::MAX])) {
+            symbol.1 = *end;
+        }
+        Some(Symbolic {
+            name: path
+                .file_name()
+                .map_or(String::new(), |it| it.to_string_lossy().into_owned()),
+            lines: Loader::new(path).ok(),
+            symbols,
+            pointers: pointers(&file),
+        })
+    }
+
+    fn function(&self, address: u64) -> Option<Start> {
+        let at = self.symbols.partition_point(|it| it.0 <= address);
+        let symbol = self.symbols.get(at.checked_sub(1)?)?;
+        // Whoever is before the first symbol of a stripped file is not part of it.
+        let name = (address < symbol.1).then(|| demangle_auto(symbol.2.as_str().into(), None))?;
+        let location = self.lines.as_ref();
+        let location = location.and_then(|it| it.find_location(address).ok().flatten());
+        let position = location.and_then(|it| {
+            let file = it.file?;
+            Some(match it.line {
+                Some(line) => format!("{file}:{line}"),
+                None => file.to_owned(),
+            })
+        });
+        Some(Start {
+            name: name.into_owned(),
+            position,
+        })
+    }
+}
+
+/// What the loader writes into a file's data: addresses in the file itself.
+fn pointers(file: &object::File<'_>) -> HashMap<u64, u64> {
+    let mut pointers = HashMap::new();
+    let relocations = file.dynamic_relocations().into_iter().flatten();
+    for (at, relocation) in relocations {
+        if relocation.target() == RelocationTarget::Absolute {
+            pointers.insert(at, relocation.addend() as u64);
+        }
+    }
+    // Those of a file that is not moved stand there.
+    if file.kind() == object::ObjectKind::Executable && pointers.is_empty() {
+        for name in [".data.rel.ro", ".rodata"] {
+            let Some(section) = file.section_by_name(name) else {
+                continue;
+            };
+            let data = section.data().unwrap_or_default();
+            for (index, word) in data.chunks_exact(8).enumerate() {
+                let word = word.try_into().map_or(0, u64::from_le_bytes);
+                pointers.insert(section.address() + 8 * index as u64, word);
+            }
+        }
+    }
+    pointers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, text).expect("it is written");
+        path
+    }
+
+    #[test]
+    fn files_are_joined_and_their_wrong_lines_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let a = write(
+            folder.path(),
+            "a",
+            "milieu stacks 1\nmodule ab12 /usr/bin/a%20b\nthread ab12+10 runs=1 threads=2 \
+             peak=8192 given=8388608 role=net\nnonsense\n",
+        );
+        let b = write(
+            folder.path(),
+            "b",
+            "milieu stacks 1\nthread ab12+10 runs=3 threads=9 peak=4096 given=8388608\n",
+        );
+        let joined = load(&[a.clone(), b.clone()]).expect("they are profiles");
+        assert_eq!(joined.entries.len(), 1);
+        let entry = joined.entries[0];
+        assert_eq!((entry.runs, entry.threads, entry.peak_bytes), (3, 9, 8192));
+        assert_eq!(joined.modules[0].1, Path::new("/usr/bin/a b"));
+        assert_eq!(joined.complaints.len(), 1);
+        assert!(
+            joined.complaints[0].contains("line 4"),
+            "{:?}",
+            joined.complaints
+        );
+        let again = write(folder.path(), "c", &String::from_utf8_lossy(&joined.text));
+        assert_eq!(load(&[again]).expect("it is one").entries, joined.entries);
+
+        let before = load(&[a]).expect("it is one");
+        let since = joined.since(&before);
+        assert_eq!((since[0].runs, since[0].threads), (2, 7));
+        assert_eq!(joined.since(&joined), []);
+        let none = folder.path().join("none");
+        let error = load(&[none]).map(|_| ()).expect_err("it is not there");
+        assert!(error.to_string().contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_verdict_is_about_what_was_given() {
+        let key = Key::parse(b"ab12+10").expect("a key");
+        let policy = Policy::default();
+        let of = |peak_bytes, given_bytes, overflow_bytes| {
+            let entry = Entry {
+                peak_bytes,
+                given_bytes,
+                overflow_bytes,
+                ..Entry::new(key)
+            };
+            verdict(&entry, Zones::default(), &policy)
+        };
+        assert_eq!(of(8192, 8 << 20, 0), Verdict::Wastes);
+        assert_eq!(of(8192, 64 << 10, 0), Verdict::Fine);
+        assert_eq!(of(60 << 10, 64 << 10, 0), Verdict::NearOverflow);
+        assert_eq!(of(8192, 8 << 20, 65536), Verdict::NearOverflow);
+    }
+
+    #[test]
+    fn what_has_no_file_is_its_key() {
+        let key = Key::parse(b"ab12+10/ab12+20").expect("a key");
+        let start = Symbols::default().start(&key);
+        assert_eq!((start.name.as_str(), start.position), ("ab12+10", None));
+    }
+}
