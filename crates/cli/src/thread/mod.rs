@@ -2,6 +2,8 @@
 
 mod mediate;
 mod probe;
+mod profile;
+mod run;
 mod top;
 
 use std::process::ExitCode;
@@ -22,8 +24,9 @@ use crate::terminal;
     after_help = "\
 Exit codes, of every verb; `run` ends as its program does:
   0    done
-  2    wrong usage, or what is asked for cannot be done here
-  125  `run` could not start the program"
+  2    wrong usage, what is asked for cannot be done here, or a program that cannot
+       be served: it is static, for another C library or machine, or setuid
+  125  the program could not be started, 126 it is not executable, 127 it is not there"
 )]
 pub(crate) struct Thread {
     #[command(subcommand)]
@@ -32,7 +35,9 @@ pub(crate) struct Thread {
 
 #[derive(Subcommand)]
 enum Verb {
+    Run(run::Run),
     Top(top::Top),
+    Profile(profile::Profile),
     Mediate(mediate::Mediate),
     Probe(probe::Probe),
 }
@@ -40,6 +45,8 @@ enum Verb {
 impl Thread {
     pub(crate) fn run(&self) -> ExitCode {
         let (result, json) = match &self.verb {
+            Verb::Run(run) => (run.run(), run.json),
+            Verb::Profile(profile) => (profile.run(), profile.json),
             Verb::Top(top) => (top.run(), top.json),
             Verb::Mediate(mediate) => (mediate.run(), mediate.json),
             Verb::Probe(probe) => (probe.run(), probe.json),

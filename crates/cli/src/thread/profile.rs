@@ -1,0 +1,483 @@
+//! `milieu thread profile`: what was learned of stacks.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use milieu_device::monitor::{Monitor, Sample, Scope};
+use milieu_device::profile::{self, Profile as Learned, Start, Symbols, verdict};
+use milieu_threads::stack::{self, Entry, Language, Policy, Row, Verdict, Zones};
+use serde_json::{Value, json};
+
+use super::{Failure, Outcome, print};
+use crate::arguments::seconds;
+
+/// Show what was learned of stacks: depths, sizes, and where their threads begin
+///
+/// Files are those that `milieu thread run` keeps; several are joined: of each number
+/// the greatest. Without any, all are shown that are kept for this user.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  milieu thread profile
+  milieu thread profile server.stacks --emit c > stacks.h
+  milieu thread profile monday.stacks tuesday.stacks --merge week.stacks
+  milieu thread profile --suggest --pid 4711 --seconds 10 > server.roles")]
+pub(super) struct Profile {
+    /// Profiles
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Write all of them as one file; `-` is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["emit", "suggest"])]
+    merge: Option<PathBuf>,
+
+    /// Print a table of sizes for the next compilation
+    #[arg(long, value_enum, conflicts_with = "suggest")]
+    emit: Option<Source>,
+
+    /// Propose patterns: critical threads by their wake-ups, and start functions
+    /// whose threads have no role
+    #[arg(long)]
+    suggest: bool,
+
+    /// Whose wake-ups are looked at [default: those of all programs that are served]
+    #[arg(long, value_name = "NUMBER", requires = "suggest")]
+    pid: Vec<u32>,
+
+    /// For how long
+    #[arg(long, value_name = "SECONDS", default_value = "2", requires = "suggest", value_parser = seconds)]
+    seconds: Duration,
+
+    /// Bounds of the zones of stacks, in percent
+    #[arg(long, value_name = "LOW,HIGH", default_value = "25,75", value_parser = super::zones)]
+    zones: Zones,
+
+    /// Print it as lines of JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Source {
+    /// A header for C and C++
+    C,
+    /// A module for Rust
+    Rust,
+}
+
+/// Where profiles are kept if nobody names a file.
+pub(super) fn default_folder() -> PathBuf {
+    let variable = |name| std::env::var_os(name).filter(|it| !it.is_empty());
+    match (variable("XDG_STATE_HOME"), variable("HOME")) {
+        (Some(state), _) => PathBuf::from(state).join("milieu"),
+        (None, Some(home)) => PathBuf::from(home).join(".local/state/milieu"),
+        (None, None) => PathBuf::from("/var/lib/milieu"),
+    }
+}
+
+impl Profile {
+    pub(super) fn run(&self) -> Outcome {
+        let learned = self.load()?;
+        for complaint in &learned.complaints {
+            eprintln!("milieu: {complaint}");
+        }
+        if let Some(path) = &self.merge {
+            return merge(&learned, path);
+        }
+        if self.suggest {
+            return self.propose(&learned);
+        }
+        let rows = Rows::of(&learned.entries, &learned, self.zones);
+        if let Some(source) = self.emit {
+            return print(&rows.source(source));
+        }
+        print(&match self.json {
+            true => rows.json(),
+            false => rows.text(),
+        })
+    }
+
+    fn load(&self) -> Outcome<Learned> {
+        let mut files = self.files.clone();
+        if files.is_empty() {
+            files = kept(&default_folder());
+            // Wake-ups are told without a profile.
+            if files.is_empty() && !self.suggest {
+                return Err(Failure::new(
+                    format!("nothing was learned yet in {}", default_folder().display()),
+                    "`milieu thread run -- PROGRAM` learns; or name a file",
+                ));
+            }
+        }
+        profile::load(&files).map_err(|error| {
+            Failure::new(
+                error.to_string(),
+                "name files that `milieu thread run` wrote",
+            )
+        })
+    }
+
+    fn propose(&self, learned: &Learned) -> Outcome {
+        let mut monitor = Monitor::new(Scope {
+            processes: (!self.pid.is_empty()).then(|| self.pid.clone()),
+            has_no_stacks: true,
+            ..Scope::default()
+        });
+        monitor.sample(Instant::now());
+        std::thread::sleep(self.seconds);
+        let sample = monitor.sample(Instant::now());
+        if let Some(missing) = self
+            .pid
+            .iter()
+            .find(|it| sample.processes.iter().all(|found| found.number != **it))
+        {
+            return Err(Failure::new(
+                format!("there is no process {missing}"),
+                "`milieu thread top --once` lists those that there are",
+            ));
+        }
+        let wakers = wakers(&sample, !self.pid.is_empty());
+        let nameless = learned.entries.iter().filter(|it| it.role.is_empty());
+        let nameless: Vec<Entry> = nameless.copied().collect();
+        let sites = Rows::of(&nameless, learned, self.zones);
+        if self.json {
+            let mut text = String::new();
+            for waker in &wakers {
+                let _ = writeln!(text, "{}", waker.json());
+            }
+            return print(&(text + &sites.json()));
+        }
+        let mut text =
+            String::from("# Threads that wake often and then run briefly, the most often first:\n");
+        for waker in &wakers {
+            text += &waker.pattern();
+        }
+        if wakers.is_empty() {
+            text += "# none\n";
+        }
+        text += "\n# Start functions whose threads have no role:\n";
+        for row in &sites.rows {
+            let position = row
+                .start
+                .position
+                .as_deref()
+                .unwrap_or("no debug information");
+            let _ = writeln!(
+                text,
+                "# {}, {position}: {} threads\n# start {} => ROLE",
+                row.start.name,
+                row.entry.threads,
+                row.start
+                    .name
+                    .split(['<', '('])
+                    .next()
+                    .unwrap_or_default()
+                    .replace(' ', "?"),
+            );
+        }
+        if sites.rows.is_empty() {
+            text += "# none\n";
+        }
+        print(&text)
+    }
+}
+
+/// The profiles in a folder.
+fn kept(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|it| it.path());
+    let mut files: Vec<PathBuf> = paths
+        .filter(|it| it.extension().is_some_and(|it| it == "stacks"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Puts the file in the place of one that is there, at once.
+fn merge(learned: &Learned, path: &Path) -> Outcome {
+    if path == Path::new("-") {
+        return print(&String::from_utf8_lossy(&learned.text));
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+        io::Write::write_all(&mut file, &learned.text)?;
+        file.persist(path).map_err(|error| error.error)
+    });
+    written.map_err(|error| {
+        Failure::new(
+            format!("{} cannot be written: {error}", path.display()),
+            "name a file in a folder that you may write",
+        )
+    })?;
+    Ok(std::process::ExitCode::SUCCESS)
+}
+
+/// What is known of threads, with where they begin.
+pub(super) struct Rows {
+    rows: Vec<Line>,
+    zones: Zones,
+    policy: Policy,
+}
+
+struct Line {
+    entry: Entry,
+    start: Start,
+    verdict: Verdict,
+}
+
+impl Rows {
+    /// The largest waste first.
+    pub(super) fn of(entries: &[Entry], learned: &Learned, zones: Zones) -> Rows {
+        let mut symbols = Symbols::of(learned);
+        let policy = Policy::default();
+        let rows = entries.iter().map(|entry| Line {
+            entry: *entry,
+            start: symbols.start(&entry.key),
+            verdict: verdict(entry, zones, &policy),
+        });
+        let mut rows: Vec<Line> = rows.collect();
+        rows.sort_by(|a, b| {
+            b.verdict
+                .cmp(&a.verdict)
+                .then_with(|| waste(b).cmp(&waste(a)))
+        });
+        Rows {
+            rows,
+            zones,
+            policy,
+        }
+    }
+
+    fn role(entry: &Entry) -> String {
+        String::from_utf8_lossy(entry.role.as_bytes()).into_owned()
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!(
+            "{:<13} {:<6} {:>7} {:>7} {:>7} {:>5} {:>7} {:<16} START\n",
+            "VERDICT", "ZONE", "PEAK", "GIVEN", "ENOUGH", "RUNS", "THREADS", "ROLE"
+        );
+        for row in &self.rows {
+            let entry = &row.entry;
+            let set = if entry.is_set { "=" } else { "" };
+            let role: String = Self::role(entry)
+                .chars()
+                .filter(|it| !it.is_control())
+                .collect();
+            let _ = writeln!(
+                text,
+                "{:<13} {:<6} {:>7} {:>7} {:>7} {:>5} {:>7} {:<16} {}",
+                row.verdict,
+                self.zones.zone(entry.peak_bytes, entry.given_bytes),
+                size(entry.peak_bytes),
+                format!("{set}{}", size(entry.given_bytes)),
+                size(self.policy.enough_bytes(entry.peak_bytes)),
+                entry.runs,
+                entry.threads,
+                role,
+                row.start.name,
+            );
+            if let Some(position) = &row.start.position {
+                let _ = writeln!(text, "{:>82}{position}", "");
+            }
+            if entry.overflow_bytes > 0 {
+                let _ = writeln!(
+                    text,
+                    "{:>82}has overflowed {}; it is not tuned again",
+                    "",
+                    size(entry.overflow_bytes)
+                );
+            }
+        }
+        let is_set = self.rows.iter().any(|it| it.entry.is_set);
+        if is_set {
+            text += "`=` before a size: the program has set it, and it stays unless asked for\n";
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let entry = &row.entry;
+            let document = json!({
+                "key": entry.key.to_string(),
+                "start": row.start.name,
+                "position": row.start.position,
+                "role": (!entry.role.is_empty()).then(|| Self::role(entry)),
+                "runs": entry.runs,
+                "threads": entry.threads,
+                "peak_bytes": entry.peak_bytes,
+                "given_bytes": entry.given_bytes,
+                "is_set": entry.is_set,
+                "enough_bytes": self.policy.enough_bytes(entry.peak_bytes),
+                "overflow_bytes": (entry.overflow_bytes > 0).then_some(entry.overflow_bytes),
+                "zone": self.zones.zone(entry.peak_bytes, entry.given_bytes).to_string(),
+                "verdict": row.verdict.to_string(),
+            });
+            let _ = writeln!(text, "{document}");
+        }
+        text
+    }
+
+    fn source(&self, source: Source) -> String {
+        // A key that has overflowed is not tuned again, by nobody.
+        let sound = self.rows.iter().filter(|it| it.entry.overflow_bytes == 0);
+        let roles: Vec<(&Line, String)> = sound.map(|it| (it, Self::role(&it.entry))).collect();
+        let rows: Vec<Row<'_>> = roles
+            .iter()
+            .map(|(row, role)| Row {
+                start: &row.start.name,
+                role,
+                position: row.start.position.as_deref().unwrap_or_default(),
+                bytes: self.policy.enough_bytes(row.entry.peak_bytes),
+                peak_bytes: row.entry.peak_bytes,
+                given_bytes: row.entry.given_bytes,
+            })
+            .collect();
+        let language = match source {
+            Source::C => Language::C,
+            Source::Rust => Language::Rust,
+        };
+        let mut text = String::new();
+        // A text takes everything.
+        let _ = stack::emit(language, &rows, &mut text);
+        text
+    }
+}
+
+fn waste(row: &Line) -> u64 {
+    let entry = &row.entry;
+    let each = entry.given_bytes.saturating_sub(entry.peak_bytes);
+    each.saturating_mul(entry.threads)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..0xa0_0000 => format!("{}K", bytes.div_ceil(1024)),
+        _ => format!("{}M", bytes.div_ceil(1 << 20)),
+    }
+}
+
+/// A thread that wakes often and then runs briefly: the paper's time-critical threads
+/// "handle user-level events during a short time period" (section V-A).
+struct Waker {
+    process: String,
+    number: u32,
+    name: String,
+    /// For each second.
+    wakes: f64,
+    /// Milliseconds that it runs each time, and waits for a processor before.
+    run: f64,
+    wait: f64,
+}
+
+/// Fewer wake-ups are no service, longer runs are work.
+const WAKES_MIN: f64 = 1.0;
+const RUN_MS_MAX: f64 = 10.0;
+const SHARE_MAX: f64 = 0.5;
+
+fn wakers(sample: &Sample, is_any: bool) -> Vec<Waker> {
+    let served = sample
+        .threads()
+        .filter(|(process, _)| is_any || process.is_served);
+    let wakers = served.filter_map(|(process, thread)| {
+        let since = thread.since?;
+        let wakes = since.voluntary;
+        let run = since.run * 1000.0 / wakes.max(1e-9);
+        let is_one = wakes >= WAKES_MIN && run <= RUN_MS_MAX && since.run <= SHARE_MAX;
+        (is_one && thread.critical.is_none()).then(|| Waker {
+            process: process.name.clone(),
+            number: thread.number,
+            name: thread.name.clone(),
+            wakes,
+            run,
+            wait: since.wait * 1000.0 / wakes,
+        })
+    });
+    let mut wakers: Vec<Waker> = wakers.collect();
+    wakers.sort_by(|a, b| b.wakes.total_cmp(&a.wakes).then(a.number.cmp(&b.number)));
+    wakers
+}
+
+impl Waker {
+    fn pattern(&self) -> String {
+        // A pattern has no blanks, and threads may have any names.
+        let plain = |it: char| {
+            if it.is_ascii_graphic() && it != '#' {
+                it
+            } else {
+                '?'
+            }
+        };
+        let name: String = self.name.chars().map(plain).collect();
+        let role: String = name
+            .chars()
+            .map(|it| if it.is_ascii_alphanumeric() { it } else { '-' })
+            .collect();
+        let role = role.trim_matches('-');
+        format!(
+            "# {} {}: wakes {:.0} times a second, runs {:.2} ms each time, having waited {:.2} ms\n\
+             name {name} => {} critical\n",
+            self.process,
+            self.number,
+            self.wakes,
+            self.run,
+            self.wait,
+            if role.is_empty() { "-" } else { role },
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "process": self.process,
+            "thread": self.number,
+            "name": self.name,
+            "wakes_per_second": self.wakes,
+            "run_ms_each": self.run,
+            "wait_ms_each": self.wait,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milieu_threads::run::rules;
+
+    use super::*;
+
+    #[test]
+    fn proposals_are_patterns() {
+        for name in ["audio-1", "a b # c", "größe", "###", ""] {
+            let waker = Waker {
+                process: "player".to_owned(),
+                number: 17,
+                name: name.to_owned(),
+                wakes: 50.0,
+                run: 0.2,
+                wait: 1.5,
+            };
+            let text = waker.pattern();
+            let rules: Result<Vec<_>, _> = rules(&text).collect();
+            if name.is_empty() {
+                continue;
+            }
+            let rules = rules.unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(rules.len(), 1, "{text}");
+            assert!(rules[0].attributes.is_time_critical());
+        }
+    }
+
+    #[test]
+    fn sizes_are_never_less_than_they_are() {
+        let shown = [0, 1, 4096, 8 << 20, (8 << 20) + 1, 100 << 20].map(size);
+        assert_eq!(shown, ["0K", "1K", "4K", "8192K", "8193K", "100M"]);
+    }
+}
