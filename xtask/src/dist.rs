@@ -7,6 +7,7 @@
 //!   lib/libmilieu.a  libmilieu.so → libmilieu.so.0 → libmilieu.so.0.1.0
 //!   lib/milieu/lib/…/libmilieu_preload.so
 //!   lib/pkgconfig/milieu.pc
+//!   lib/systemd/system/milieu-mediator.service
 //!   lib/cmake/Milieu/MilieuConfig.cmake …
 //!   share/man/man1/milieu.1 …  share/man/man3/milieu.3 …
 //!   share/doc/milieu/…  share/bash-completion/…  share/zsh/…  share/fish/…
@@ -139,6 +140,10 @@ fn lay_out(
 ) -> Result<()> {
     let capi = crate::process::root().join("crates/capi");
     tree.copy_folder(&capi.join("include"), "include")?;
+    if built.program.is_some() {
+        let units = crate::process::root().join("crates/device/install");
+        tree.copy_folder(&units, "lib/systemd/system")?;
+    }
 
     let libdir = &arguments.libdir;
     let archive = tree.copy(&built.archive, libdir.join("libmilieu.a"))?;

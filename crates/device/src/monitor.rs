@@ -9,6 +9,7 @@
 //! threads that did not run since are not read again, and stacks are found once.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use milieu_threads::attributes::{Priority, Role};
@@ -16,6 +17,7 @@ use milieu_threads::rung::scheduling;
 use milieu_threads::stack::{self, Stack, Zone, Zones};
 use milieu_threads::table::{Entry, Region, View};
 
+use crate::mediator::server::{self, Placed};
 use crate::proc::{self, Reader, Stat, Switches, Times};
 
 /// Whose threads are looked at.
@@ -29,6 +31,8 @@ pub struct Scope {
     pub has_kernel: bool,
     /// Without stacks, which cost most of all.
     pub has_no_stacks: bool,
+    /// Mediators of the device that tell which threads they have put where.
+    pub mediators: Vec<PathBuf>,
 }
 
 /// A process and what its threads do.
@@ -87,6 +91,16 @@ pub struct Thread {
     pub since: Option<Since>,
     /// Its stack, where that can be told.
     pub stack: Option<StackUse>,
+}
+
+impl Thread {
+    fn place(&mut self, placed: Option<&Placed>) {
+        if let Some(placed) = placed {
+            self.region = Some(placed.region);
+            self.critical = self.critical.or(placed.critical);
+            self.is_demoted |= placed.is_demoted;
+        }
+    }
 }
 
 /// What a thread did between two samples, for each second.
@@ -200,7 +214,15 @@ impl Monitor {
             None => proc::processes(),
         };
         let looked = numbers.into_iter();
-        let processes = looked.filter_map(|it| self.process(it, seconds)).collect();
+        let mut processes: Vec<Process> =
+            looked.filter_map(|it| self.process(it, seconds)).collect();
+        for mediator in &self.scope.mediators {
+            // One that is not there, or not ours to ask, says nothing.
+            if let Ok(placed) = server::regions(mediator) {
+                let threads = processes.iter_mut().flat_map(|it| &mut it.threads);
+                threads.for_each(|it| it.place(placed.get(&it.number)));
+            }
+        }
         self.known.retain(|_, it| std::mem::take(&mut it.is_fresh));
         Sample { processes, seconds }
     }

@@ -20,12 +20,14 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use milieu_threads::attributes::Priority;
 use milieu_threads::rung::Rung;
 use milieu_threads::table::{Region, View};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv,
@@ -40,6 +42,9 @@ const CLIENTS_MAX: usize = 4096;
 
 /// The longest packet that anybody sends, but for what a mediator does.
 const PACKET_MAX: usize = 256;
+
+/// How long somebody who asks waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A packet of what a mediator does is sent when it has so many.
 const STATUS_BYTES: usize = 16 << 10;
@@ -405,6 +410,9 @@ pub fn listens(path: &Path) -> bool {
 /// Nobody listens there, or it refuses.
 pub fn status(path: &Path) -> io::Result<Vec<String>> {
     let socket = dial(path)?;
+    // One that hangs shall not make others hang.
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
     send(&socket, b"status", SendFlags::NOSIGNAL)?;
     let mut lines = Vec::new();
     let mut packet = vec![0; 4 * STATUS_BYTES];
@@ -425,6 +433,42 @@ pub fn status(path: &Path) -> io::Result<Vec<String>> {
             lines.push(line.to_owned());
         }
     }
+}
+
+/// Where a mediator has put threads, by their numbers.
+///
+/// # Errors
+/// As [`status`].
+pub fn regions(path: &Path) -> io::Result<HashMap<u32, Placed>> {
+    let lines = status(path)?;
+    let placed = |line: &String| {
+        let it: serde_json::Value = serde_json::from_str(line).ok()?;
+        let region = match it["region"].as_str()? {
+            "fast" => Region::Fast,
+            "lazy" => Region::Lazy,
+            _ => Region::Own,
+        };
+        let priority = it["priority"].as_i64().and_then(|it| it.try_into().ok());
+        let priority = priority.and_then(|it| Priority::new(it).ok());
+        let placed = Placed {
+            region,
+            critical: priority.filter(|_| it["is_time_critical"] == true),
+            is_demoted: it["is_demoted"] == true,
+        };
+        Some((it["thread"].as_u64()?.try_into().ok()?, placed))
+    };
+    Ok(lines.iter().skip(1).filter_map(placed).collect())
+}
+
+/// Where a mediator has put a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Its region.
+    pub region: Region,
+    /// Its priority, if it is critical.
+    pub critical: Option<Priority>,
+    /// Whether it has run away.
+    pub is_demoted: bool,
 }
 
 /// Registers a program, by its table, for as long as the connection lives: what a
@@ -466,11 +510,7 @@ pub fn come_first(rung: Rung) {
     };
     // Above the most that a critical thread gets; where that is not permitted, as high
     // as may be.
-    let mut first = scheduling::realtime(
-        milieu_threads::attributes::Priority::FIRST,
-        &own,
-        scheduling::priority_max(),
-    );
+    let mut first = scheduling::realtime(Priority::FIRST, &own, scheduling::priority_max());
     first.realtime_priority = first.realtime_priority.saturating_add(1);
     let nicer = milieu_threads::table::Scheduling { nice: -20, ..own };
     let _ = match rung {

@@ -9,6 +9,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use milieu_device::mediator::server;
 use milieu_device::monitor::{Monitor, Process, Sample, Scope, policy_name};
 use milieu_threads::stack::Zones;
 use milieu_threads::table::Region;
@@ -132,6 +133,7 @@ impl Top {
             processes: (!self.pid.is_empty()).then(|| self.pid.clone()),
             has_kernel: self.kernel,
             has_no_stacks: self.no_stacks,
+            mediators: server::sockets(),
         }
     }
 
