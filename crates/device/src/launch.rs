@@ -433,11 +433,10 @@ fn machine_of(path: &Path) -> Option<Machine> {
     let mut header = [0; 64];
     let mut file = File::open(path).ok()?;
     io::Read::read_exact(&mut file, &mut header).ok()?;
-    let machine = match header.get(4)? {
+    match header.get(4)? {
         1 => of_header::<elf::FileHeader32<Endianness>>(&header),
         _ => of_header::<elf::FileHeader64<Endianness>>(&header),
-    };
-    machine
+    }
 }
 
 fn of_header<H: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Option<Machine> {
@@ -496,9 +495,9 @@ mod tests {
                 .starts_with(expected.as_os_str().as_bytes())
         );
         assert_eq!(found.program, own);
-        let direct = preload(folder.path(), "direct");
-        let found = prepare(own.as_os_str(), &[direct.clone()]).expect("it is there");
-        let expected = direct.join(LIBRARY);
+        let direct = [preload(folder.path(), "direct")];
+        let found = prepare(own.as_os_str(), &direct).expect("it is there");
+        let expected = direct[0].join(LIBRARY);
         assert!(
             found
                 .preload
@@ -506,9 +505,9 @@ mod tests {
                 .starts_with(expected.as_os_str().as_bytes())
         );
         // It is found in PATH, and a script is what it is run by.
-        assert!(prepare(OsStr::new("sh"), &[direct.clone()]).is_ok());
+        assert!(prepare(OsStr::new("sh"), &direct).is_ok());
         let script = program(folder.path(), "script", b"#! /bin/sh -e\nexit\n");
-        assert!(prepare(script.as_os_str(), &[direct.clone()]).is_ok());
+        assert!(prepare(script.as_os_str(), &direct).is_ok());
         let strange = preload(folder.path(), "a b");
         let refusal = refused(&own, &[strange]);
         assert!(matches!(refusal, Refusal::Unwritable(_)), "{refusal}");

@@ -1,0 +1,236 @@
+//! What is done to threads, once it is written down, and what programs do meanwhile.
+
+use milieu_threads::kernel::Errno;
+use milieu_threads::mediator::{Action, Kind, Placement};
+use milieu_threads::rung::{self, Return, scheduling};
+use milieu_threads::table::{Region, Scheduling, Slot};
+
+use super::groups::{self, LazyGroup};
+use super::journal::{Record, is_as_given};
+use super::{Device, GONE, Known, News};
+
+impl Device<'_> {
+    /// Demotes critical threads that have run away.
+    pub(super) fn observe(&mut self) {
+        let fast: Vec<(Slot, u32)> = self.machine.fast_threads().collect();
+        for (slot, thread) in fast {
+            let Some(known) = &self.known[slot.0 as usize] else {
+                continue;
+            };
+            let process = known.process;
+            let times = self.reader.times(process, thread);
+            let switches = self.reader.switches(process, thread);
+            let (Some(times), Some(switches)) = (times, switches) else {
+                continue;
+            };
+            let mut actions = Vec::new();
+            let (run, blockings) = (times.run_ns, switches.voluntary);
+            let is_demoted = self
+                .machine
+                .observe(slot, run, blockings, &mut |it| actions.push(it));
+            if is_demoted {
+                if let Some(known) = &mut self.known[slot.0 as usize] {
+                    known.is_demoted = true;
+                    let program = self.programs.get(&process);
+                    self.news.push(News::Demoted {
+                        thread,
+                        role: known.attributes.role(),
+                        program: program.map_or(String::new(), |it| it.name.name.clone()),
+                    });
+                }
+            }
+            if self.machine.settings().leaves_while_blocked {
+                let stat = self.reader.stat(process, thread);
+                let is_blocked = stat.is_some_and(|it| it.state != 'R');
+                self.machine
+                    .set_blocked(slot, is_blocked, &mut |it| actions.push(it));
+            }
+            self.perform(actions);
+        }
+    }
+
+    /// What a program has changed of a thread that is elsewhere is what it returns to.
+    pub(super) fn take_wishes(&mut self) {
+        let moved: Vec<u32> = match &self.journal {
+            Some(journal) => journal.moved().keys().copied().collect(),
+            None => return,
+        };
+        for thread in moved {
+            let Some(slot) = self.by_thread.get(&thread).copied() else {
+                continue;
+            };
+            let Some(known) = &mut self.known[slot as usize] else {
+                continue;
+            };
+            let Ok(here) = scheduling::of(thread) else {
+                continue;
+            };
+            if is_as_given(&here, &known.given) {
+                continue;
+            }
+            if scheduling::is_realtime(here.policy) {
+                // It runs in real time from now on, and is left alone.
+                known.region = Region::Own;
+                known.kind = Kind::Excluded;
+                let mut actions = Vec::new();
+                self.machine
+                    .set_kind(Slot(slot), Kind::Excluded, &mut |it| actions.push(it));
+                self.forget(&[thread]);
+                continue;
+            }
+            known.take_wish(&here);
+            let placement = self.machine.placement(Slot(slot));
+            let Some(placement) = placement else { continue };
+            known.given = rung::wanted(self.rung, Return::Always, placement, &known.own);
+            let (given, record) = (known.given, record(known));
+            if self.note(vec![record]) {
+                let _ = scheduling::set(thread, &given);
+            }
+        }
+    }
+
+    /// Does what the machine says, once it is written down.
+    pub(super) fn perform(&mut self, actions: Vec<Action>) {
+        let mut todo = Vec::new();
+        let mut records = Vec::new();
+        for action in actions {
+            let slot = action.slot.0 as usize;
+            let Some(known) = self.known.get_mut(slot).and_then(Option::as_mut) else {
+                continue;
+            };
+            if known.thread != action.tid {
+                continue;
+            }
+            // Its number may be that of another by now.
+            let stat = self.reader.stat(known.process, known.thread);
+            if stat.is_none_or(|it| it.start != known.start) {
+                continue;
+            }
+            let Ok(own) = scheduling::of(known.thread) else {
+                continue;
+            };
+            if known.region != Region::Own {
+                known.take_wish(&own);
+            }
+            if action.placement == Placement::Own {
+                if known.region != Region::Own {
+                    todo.push(action);
+                }
+                continue;
+            }
+            if known.region == Region::Own {
+                // By ways that nobody has told of: it is the program's.
+                if scheduling::is_realtime(own.policy) {
+                    continue;
+                }
+                known.own = own;
+                known.home = match &self.group {
+                    Some(_) => groups::home_of(known.process, known.thread),
+                    None => None,
+                };
+            }
+            known.given = rung::wanted(self.rung, Return::Always, action.placement, &known.own);
+            records.push(record(known));
+            todo.push(action);
+        }
+        if !self.note(records) {
+            todo.retain(|it| it.placement == Placement::Own);
+        }
+        let mut back = Vec::new();
+        for action in todo {
+            let slot = action.slot.0 as usize;
+            let Some(known) = self.known[slot].as_mut() else {
+                continue;
+            };
+            match put(known, self.group.as_ref(), action.placement) {
+                Ok(()) => known.region = action.placement.region(),
+                Err(error) if error == GONE => {}
+                Err(error) => {
+                    let (process, thread) = (known.process, known.thread);
+                    if let Some(program) = self.programs.get_mut(&process) {
+                        if !std::mem::replace(&mut program.was_refused, true) {
+                            self.news.push(News::Refused {
+                                thread,
+                                program: program.name.name.clone(),
+                                error,
+                            });
+                        }
+                    }
+                }
+            }
+            let is_back = self.known[slot].as_ref();
+            if is_back.is_some_and(|it| it.region == Region::Own) {
+                back.push(action.tid);
+            }
+        }
+        self.forget(&back);
+    }
+
+    /// Whether it is written down, and so may be done.
+    pub(super) fn note(&mut self, records: Vec<Record>) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return false;
+        };
+        match journal.note(records) {
+            Ok(()) => true,
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_journal_lost, true) {
+                    self.news.push(News::NoJournal(error.to_string()));
+                }
+                false
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, threads: &[u32]) {
+        if let Some(journal) = &mut self.journal {
+            // What is not forgotten is undone once more, which does no harm.
+            let _ = journal.forget(threads);
+        }
+    }
+}
+
+impl Known {
+    /// Of what a thread has, which is elsewhere, only what differs from what it was
+    /// given was the program's doing.
+    fn take_wish(&mut self, here: &Scheduling) {
+        if is_as_given(here, &self.given) || scheduling::is_realtime(here.policy) {
+            return;
+        }
+        if here.policy != self.given.policy {
+            self.own.policy = here.policy;
+        }
+        if here.nice != self.given.nice {
+            self.own.nice = here.nice;
+        }
+    }
+}
+
+pub(super) fn record(known: &Known) -> Record {
+    Record {
+        process: known.process,
+        thread: known.thread,
+        start: known.start,
+        own: known.own,
+        given: known.given,
+        home: known.home.clone(),
+    }
+}
+
+/// Puts a thread where it belongs.
+fn put(known: &Known, group: Option<&LazyGroup>, to: Placement) -> Result<(), Errno> {
+    let is_lazy = to.region() == Region::Lazy;
+    if let (Some(group), Some(home)) = (group, &known.home) {
+        if is_lazy {
+            group.take(known.thread)?;
+        } else {
+            groups::bring_home(known.thread, home)?;
+        }
+    }
+    let wanted = if to == Placement::Own {
+        known.own
+    } else {
+        known.given
+    };
+    scheduling::set(known.thread, &wanted)
+}
