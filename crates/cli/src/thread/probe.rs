@@ -137,7 +137,7 @@ fn ways() -> Vec<Finding> {
         let depth = own
             .as_ref()
             .map_err(|errno| *errno)
-            .and_then(|(process, stack)| process.depth_by(way, stack).map_err(|errno| errno));
+            .and_then(|(process, stack)| process.depth_by(way, stack));
         let (name, purpose, remedy) = match way {
             Way::Scan => (
                 "scan",
