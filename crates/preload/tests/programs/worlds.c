@@ -33,9 +33,7 @@ static const char *self;
 
 static void say(const char *text)
 {
-    char line[200];
-    int length = snprintf(line, sizeof line, "%s\n", text);
-    CHECK(write(1, line, (size_t)length) == length);
+    CHECK(dprintf(1, "%s\n", text) > 0);
 }
 
 /* ------------------------------------------------------------ how threads end */
@@ -419,9 +417,7 @@ static void handlers(void)
     CHECK(signal(SIGXCPU, SIG_IGN) == SIG_DFL);
     CHECK(signal(SIGXCPU, SIG_DFL) == SIG_IGN);
     CHECK(signal(4711, SIG_DFL) == SIG_ERR);
-    errno = 0;
-    printf("invalid: %d", sigaction(4711, &action, NULL));
-    printf(" %d\n", errno == EINVAL);
+    CHECK(sigaction(4711, &action, NULL) == -1 && errno == EINVAL);
 }
 
 static void *has_alternate(void *argument)
@@ -443,27 +439,17 @@ static void alternate_stacks(void)
     say(result);
 }
 
-static void *overflows(void *argument)
-{
-    return (void *)(intptr_t)depth_of((int)(intptr_t)argument);
-}
-
 static void overflow(void)
 {
     struct rlimit none = { 0, 0 };
     pthread_t thread;
     CHECK(setrlimit(RLIMIT_CORE, &none) == 0);
-    CHECK(pthread_create(&thread, NULL, overflows, (void *)1000000) == 0);
+    CHECK(pthread_create(&thread, NULL, is_deep, (void *)1000000) == 0);
     pthread_join(thread, NULL);
     say("not reached");
 }
 
 /* ------------------------------------------------------------ processes */
-
-static void *in_child(void *argument)
-{
-    return argument;
-}
 
 static void ended_with(pid_t child)
 {
@@ -482,10 +468,8 @@ static void *forks(void *argument)
     (void)argument;
     if (child == 0) {
         pthread_t thread;
-        void *result;
-        CHECK(pthread_create(&thread, NULL, in_child, "in the child") == 0);
-        CHECK(pthread_join(thread, &result) == 0);
-        say(result);
+        CHECK(pthread_create(&thread, NULL, exits_deeply, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
         _exit(3);
     }
     ended_with(child);
@@ -512,12 +496,10 @@ static void forked_by_hand(void)
     pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
         pthread_t thread;
-        void *result;
         pthread_mutex_lock(&mutex);
         pthread_mutex_unlock(&mutex);
-        CHECK(pthread_create(&thread, NULL, in_child, "in the child") == 0);
-        CHECK(pthread_join(thread, &result) == 0);
-        say(result);
+        CHECK(pthread_create(&thread, NULL, exits_deeply, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
         exit(5);
     }
     ended_with(child);
@@ -595,10 +577,9 @@ static void priorities(void)
 {
     struct sched_param param;
     errno = 0;
-    printf("nice %d", getpriority(PRIO_PROCESS, 0));
-    printf(", policy %d", sched_getscheduler(0));
     CHECK(sched_getparam(0, &param) == 0);
-    printf(", priority %d, errno %d\n", param.sched_priority, errno);
+    printf("nice %d, policy %d, priority %d, errno %d\n", getpriority(PRIO_PROCESS, 0),
+        sched_getscheduler(0), param.sched_priority, errno);
     fflush(stdout);
 }
 
@@ -675,7 +656,6 @@ static void names(void)
     CHECK(pthread_getname_np(pthread_self(), name, sizeof name) == 0);
     say(name);
     CHECK(pthread_setname_np(pthread_self(), "a longer name than 15") == ERANGE);
-    CHECK(prctl(PR_GET_DUMPABLE) == 1);
 }
 
 static void *holds(void *kept)
@@ -746,14 +726,6 @@ static void files(void)
     forked();
 }
 
-static void *limits_are(void *argument)
-{
-    struct rlimit limit;
-    (void)argument;
-    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    return NULL;
-}
-
 /* Threads until there are no more, in little space. */
 static void exhausted(void)
 {
@@ -772,7 +744,7 @@ static void exhausted(void)
     }
     printf("error %d\n", error == EAGAIN || error == ENOMEM);
     CHECK(pthread_attr_setstacksize(&attr, 1 << 17) == 0);
-    CHECK(pthread_create(&thread, &attr, limits_are, NULL) == 0);
+    CHECK(pthread_create(&thread, &attr, twice, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
