@@ -73,35 +73,77 @@ impl World {
         self.write(&format!("{folder}/type"), "Battery\n");
     }
 
-    fn command(&self, program: &Path) -> Command {
+    /// Waits until the station says this on standard error, after what it has said
+    /// before; sanitizers speak there, too.
+    fn says(&self, before: usize, what: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let said = self.read("said").split_off(before);
+            if said.contains(what) {
+                return said;
+            }
+            assert!(Instant::now() < until, "it does not say {what:?}: {said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Runs a station that does not begin: its exit code, and what it says.
+    fn refused(&self, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+        let said = fs::File::create(self.at("refused")).unwrap();
+        let mut command = self.command(program);
+        command.args(arguments).stdout(Stdio::piped()).stderr(said);
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        if !line.is_empty() {
+            let _ = child.kill();
+        }
+        let status = child.wait().unwrap();
+        assert_eq!(line, "", "it begins with {arguments:?}");
+        (status.code(), self.read("refused"))
+    }
+
+    fn bare(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .env("HOME", self.at("home"))
             .env("XDG_CONFIG_HOME", self.at("home"))
             .env("XDG_STATE_HOME", self.at("state"))
+            .env("XDG_CONFIG_DIRS", self.at("etc"))
             .env("WEATHER_STATION_PORT", "0")
             .env_remove("WEATHER_STATION_ADDRESS")
             .env_remove("WEATHER_STATION_PROFILE")
-            .args(["--interval=1", "--speed=86400"])
+            .args(["--interval=1", "--speed=86400"]);
+        command
+    }
+
+    /// With the files of this world.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = self.bare(program);
+        command
             .arg(format!("--root={}", self.at("root").display()))
             .arg(format!("--profile={}", self.at("profile").display()));
         command
     }
 
     fn start(&self, program: &Path, arguments: &[&str]) -> Station {
-        let mut child = self
-            .command(program)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        self.started(self.command(program).args(arguments))
+    }
+
+    fn started(&self, command: &mut Command) -> Station {
+        let said = fs::File::create(self.at("said")).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(said).spawn().unwrap();
         let mut line = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut line).unwrap();
         let address = line
             .strip_prefix("http://")
             .and_then(|rest| rest.strip_suffix("/\n"));
-        let address = address.unwrap_or_else(|| panic!("it prints where it listens, not {line:?}"));
+        let address = address.unwrap_or_else(|| {
+            let said = self.read("said");
+            panic!("it prints where it listens, not {line:?}: {said}")
+        });
         Station {
             address: address.to_owned(),
             child,
@@ -450,25 +492,229 @@ fn it_ends_whatever_clients_do_and_says_what_is_wrong(program: &Path) {
     half.write_all(b"POST /language HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
         .unwrap();
     let port = station.address.rsplit(':').next().unwrap().to_owned();
-    let run = |arguments: &[&str]| {
-        let output = world.command(program).args(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), said, output.stdout)
-    };
-    let (code, said, _) = run(&[&format!("--port={port}")]);
+    let (code, said) = world.refused(program, &[&format!("--port={port}")]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&port) && said.contains("--port"), "{said}");
     station.signal("INT");
     let mut station = station;
     assert_eq!(station.ended(), Some(0));
     drop((idle, half));
+    // A port that was free a moment ago is free again.
+    world.start(program, &[&format!("--port={port}")]).end();
+}
 
-    let (code, said, _) = run(&["--port=99999"]);
+fn it_ends_in_good_order_while_requests_run(program: &Path) {
+    let world = World::new();
+    let mut station = world.start(program, &["--patience=1"]);
+    let address = station.address.clone();
+    let (is_asked, asked) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let (is_asked, address) = (is_asked.clone(), &address);
+            scope.spawn(move || {
+                // Until nobody is there any more. What is answered is answered whole.
+                while let Ok(mut stream) = TcpStream::connect(address) {
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    let request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+                    let mut answer = Vec::new();
+                    let sent = stream.write_all(request);
+                    // A connection that nobody has accepted is reset.
+                    if sent.is_err()
+                        || stream.read_to_end(&mut answer).is_err()
+                        || answer.is_empty()
+                    {
+                        continue;
+                    }
+                    let answer = String::from_utf8_lossy(&answer);
+                    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+                    assert!(answer.ends_with("</html>\n"), "{answer}");
+                    let _ = is_asked.send(());
+                }
+            });
+        }
+        for _ in 0..32 {
+            asked.recv_timeout(PATIENCE).expect("pages are served");
+        }
+        station.signal("TERM");
+        assert_eq!(station.ended(), Some(0), "{}", world.read("said"));
+    });
+    assert_eq!(world.read("said"), "");
+}
+
+fn a_flow_file_is_read_again(program: &Path) {
+    let world = World::new();
+    let ours = root().join("examples/weather-station-cpp/station.flow");
+    let ours = fs::read_to_string(ours).unwrap();
+    let low_at = |percent: &str| {
+        let other = format!("level_percent < {percent}");
+        let text = ours.replace("level_percent < 15.0", &other);
+        assert!(text.contains(&other));
+        world.write("some.flow", &text);
+    };
+    low_at("15.0");
+    world.battery(40, "Discharging");
+    let flow = format!("--flow={}", world.at("some.flow").display());
+    let station = world.start(program, &[&flow]);
+    let is_low = |page: &Answer| page.shows("content='30'");
+    station.page_when("the battery", |page| page.shows("id='battery'>40%<"));
+    assert!(!is_low(&station.page("")));
+    low_at("50.0");
+    station.signal("HUP");
+    station.page_when("another idea of low", is_low);
+
+    // What is wrong is told with its place, and what was there before goes on.
+    let mut before = world.read("said").len();
+    for (flow, why) in [
+        (Some("/tamper/contact | debuonce 20ms\n"), "some.flow:1:"),
+        (Some("\u{1}"), "some.flow:1:"),
+        (None, "some.flow: the file cannot be read"),
+    ] {
+        match flow {
+            Some(text) => world.write("some.flow", text),
+            None => fs::remove_file(world.at("some.flow")).unwrap(),
+        }
+        station.signal("HUP");
+        let said = world.says(before, why);
+        assert!(said.contains("it goes on as before"), "{said}");
+        before += said.len();
+        world.battery(60, "Discharging");
+        station.page_when("a battery that is not low", |page| !is_low(page));
+        world.battery(40, "Discharging");
+        station.page_when("one that is", is_low);
+    }
+    low_at("15.0");
+    station.signal("HUP");
+    station.page_when("the first idea of low", |page| !is_low(page));
+    assert_eq!(world.read("said").len(), before);
+    station.end();
+
+    world.write("some.flow", "/tamper/contact | debuonce 20ms\n");
+    let (code, said) = world.refused(program, &[&flow]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("--port"), "{said}");
-    let (code, _, help) = run(&["--help"]);
-    assert_eq!(code, Some(0));
-    assert!(String::from_utf8_lossy(&help).contains("--watchdog=FILE"));
+    assert!(said.contains("some.flow:1:"), "{said}");
+}
+
+fn wrong_settings_are_told_and_change_nothing(program: &Path) {
+    let world = World::new();
+    let settings = "home/weather-station/weather-station.ini";
+    let right = world.read(settings);
+    let line = right.lines().count() + 2;
+    let with = |text: &str| world.write(settings, &format!("{right}{text}"));
+    let wrong = [
+        ("[/sw/pi/web]\npatience = never\n", "/sw/pi/web/patience"),
+        ("[/sw/pi/web]\nno key at all\n", "no key at all"),
+    ];
+    for (text, what) in wrong {
+        with(text);
+        let (code, said) = world.refused(program, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        let place = format!("weather-station.ini:{line}");
+        assert!(said.contains(what) && said.contains(&place), "{said}");
+    }
+    with("");
+    let station = world.start(program, &[]);
+    let mut before = 0;
+    for (text, what) in wrong {
+        with(&format!("{text}\n[/sw/pi/en/text]\ntitle = Wrong\n"));
+        before += world.says(before, what).len();
+        assert!(station.page("").shows("<title>Weather station<"));
+        with("[/sw/pi/en/text]\ntitle = Right\n");
+        station.page_when("settings that are mended", |page| {
+            page.shows("<title>Right<")
+        });
+        with("");
+        station.page_when("settings as they were", |page| {
+            page.shows("<title>Weather station<")
+        });
+    }
+    station.end();
+}
+
+fn wrong_arguments_are_told(program: &Path) {
+    let world = World::new();
+    for (argument, what) in [
+        ("--port=99999", "--port"),
+        ("--speed=-1", "--speed"),
+        ("--patience=never", "--patience"),
+        ("--speeed=5", "--speed"),
+        ("--port", "--port"),
+        ("-x", "-x"),
+        ("further", "further"),
+        ("--address=nowhere", "--address"),
+    ] {
+        let (code, said) = world.refused(program, &[argument]);
+        assert_eq!(code, Some(2), "{argument}: {said}");
+        assert!(said.starts_with("weather-station: "), "{argument}: {said}");
+        assert!(said.contains(what), "{argument}: {said}");
+    }
+    // An address of documentation is nobody's, and the system refuses it.
+    let (code, said) = world.refused(program, &["--address=192.0.2.1"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("192.0.2.1") && said.contains("--address"),
+        "{said}"
+    );
+    let output = world.command(program).arg("--help").output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    let help = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        help.contains("--watchdog=FILE") && help.contains("replayed year"),
+        "{help}"
+    );
+}
+
+/// The commands that the README shows, each block with its lines.
+fn shown() -> Vec<Vec<String>> {
+    let text = root().join("examples/weather-station-cpp/README.md");
+    let text = fs::read_to_string(text).unwrap();
+    let mut blocks = Vec::new();
+    for part in text.split("```sh\n").skip(1) {
+        let (block, _) = part.split_once("```").unwrap();
+        blocks.push(block.lines().map(str::to_owned).collect());
+    }
+    blocks
+}
+
+/// What a stranger does who follows the README, with a folder of the test's for
+/// `/tmp`. The first block has built the program.
+fn the_readme_is_right(program: &Path) {
+    let blocks = shown();
+    let [build, prepare, tamper, machine] = &blocks[..] else {
+        panic!("the README has four blocks of commands");
+    };
+    let world = World::new();
+    world.write("home/weather-station/weather-station.ini", "");
+    let tmp = world.at("tmp").display().to_string();
+    fs::create_dir(&tmp).unwrap();
+    // The profile of the laptop, as settings.ini has it, lies in /tmp.
+    let settings = format!("[/hw/pi/elitebook/gpio]\nfolder = {tmp}/weather-station\n");
+    world.write("home/weather-station/weather-station.ini", &settings);
+    let run = |lines: &[String]| {
+        let script = lines.join("\n").replace("/tmp/", &format!("{tmp}/"));
+        assert!(!script.contains("sudo"));
+        let mut sh = Command::new("sh");
+        succeed(sh.args(["-e", "-c", &script]).current_dir(&tmp));
+    };
+    assert_eq!(
+        build.last().map(String::as_str),
+        Some("build/weather-station")
+    );
+    let (start, prepare) = prepare.split_last().unwrap();
+    let profile = start.strip_prefix("build/weather-station ").unwrap();
+    run(prepare);
+    let profile = profile.replace("/tmp/", &format!("{tmp}/"));
+    let station = world.started(world.bare(program).arg(profile));
+    assert!(station.page("").shows("Hardware profile: elitebook"));
+    run(tamper);
+    station.page_when("an alarm", |page| page.shows("role='alert'"));
+    station.end();
+
+    run(machine);
+    let root = format!("--root={tmp}/machine");
+    let mut station = world.started(world.bare(program).arg(root));
+    station.page_when("a low battery", |page| page.shows("content='30'"));
+    world.write("tmp/machine/sys/class/power_supply/BAT0/capacity", "1\n");
+    assert_eq!(station.ended(), Some(0));
 }
 
 /// What a station has to do: a test each of the program as its README builds it,
@@ -507,20 +753,66 @@ checks! {
     the_profile_says_what_is_watched
     bad_requests_are_refused
     it_ends_whatever_clients_do_and_says_what_is_wrong
+    it_ends_in_good_order_while_requests_run
+    a_flow_file_is_read_again
+    wrong_settings_are_told_and_change_nothing
+    wrong_arguments_are_told
+    the_readme_is_right
 }
 
-static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| built("station", &[]));
+static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(built_as_shown);
 
-/// The example, built as its README says, if what that needs is here.
-fn built(name: &str, options: &[&str]) -> Option<PathBuf> {
+/// Whether what the example needs is here.
+fn can_build() -> bool {
     if !has(&["cmake", "pkg-config", "c++"]) {
-        return None;
+        return false;
     }
     let known = Command::new("pkg-config")
         .args(["--exists", "cpp-httplib"])
         .status();
-    if !known.is_ok_and(|status| status.success()) {
+    let is_here = known.is_ok_and(|status| status.success());
+    if !is_here {
         eprintln!("skipped: cpp-httplib is not installed (Debian: libcpp-httplib-dev)");
+    }
+    is_here
+}
+
+/// The example, built by the commands of its README in a copy of it.
+fn built_as_shown() -> Option<PathBuf> {
+    if !can_build() {
+        return None;
+    }
+    let examples = scratch("station");
+    let ours = root().join("examples");
+    succeed(
+        Command::new("cp")
+            .arg("-R")
+            .arg(ours.join("weather-station-cpp"))
+            .arg(&examples),
+    );
+    std::os::unix::fs::symlink(
+        ours.join("weather-station"),
+        examples.join("weather-station"),
+    )
+    .unwrap();
+    let folder = examples.join("weather-station-cpp");
+    let _ = fs::remove_dir_all(folder.join("build"));
+    // What is installed and laid out before is here; what it starts, tests start.
+    let blocks = shown();
+    let commands = blocks[0].iter().filter(|line| line.starts_with("cmake "));
+    let commands: Vec<&str> = commands.map(String::as_str).collect();
+    assert_eq!(commands.len(), 2, "{blocks:?}");
+    let script = commands.join("\n");
+    let script = script.replace("/tmp/milieu", &tree().display().to_string());
+    let mut sh = Command::new("sh");
+    sh.args(["-e", "-c", &script]).current_dir(&folder);
+    succeed(sh.env("CXXFLAGS", "-Werror"));
+    Some(folder.join("build/weather-station"))
+}
+
+/// The example, built with options.
+fn built(name: &str, options: &[&str]) -> Option<PathBuf> {
+    if !can_build() {
         return None;
     }
     let folder = scratch(name);

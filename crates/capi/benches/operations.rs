@@ -36,6 +36,7 @@ fn library() -> PathBuf {
         "benches/operations.ini",
         "include/milieu.h",
         "include/milieu.hpp",
+        "include/milieu/entering.hpp",
         "include/milieu/layers.hpp",
         "include/milieu/values.hpp",
     ]

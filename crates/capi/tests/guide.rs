@@ -93,7 +93,7 @@ fn samples_print_what_the_page_says() {
         }
         compiled += 1;
     }
-    assert_eq!(compiled, 7, "the page has samples");
+    assert_eq!(compiled, 8, "the page has samples");
 }
 
 fn headers(folder: &Path, specification: &Block) {

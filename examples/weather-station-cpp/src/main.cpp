@@ -55,7 +55,7 @@ int main(int argc, char **argv) try {
     const auto watch = coordinator.watch([](const milieu::News &news) {
         if (!news.message().empty()) std::cerr << "weather-station: " << news.message() << '\n';
     });
-    Sensors sensors(coordinator);
+    Sensors sensors(coordinator, tc->sw.pi.sensors.flow);
     Web web(coordinator, sensors);
     const Watchdog watchdog(coordinator);
     std::cout << web.address() << std::endl;

@@ -156,8 +156,8 @@ private:
 
 class Sensors {
 public:
-    explicit Sensors(const milieu::Coordinator &coordinator)
-        : streams_(coordinator), flows_(streams_, SOURCE "/station.flow"),
+    Sensors(const milieu::Coordinator &coordinator, const std::string &flow)
+        : streams_(coordinator), flows_(streams_, flow.empty() ? SOURCE "/station.flow" : flow),
           control_(streams_.control()) {
         readings_.on(streams_, "/weather/observations", [](Readings &now, const Event &event) {
             const auto &observation = event.get<Observation>();
