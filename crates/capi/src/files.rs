@@ -17,6 +17,7 @@ use milieu::{
 
 #[cfg(not(feature = "options"))]
 use crate::abi::MILIEU_UNFIT;
+use crate::text::read_slice;
 use crate::{
     abi::{
         MILIEU_NO_SUCH, MILIEU_OURS, MILIEU_REFUSE_CONFLICT, MILIEU_SAY, MILIEU_THEIRS,
@@ -27,7 +28,6 @@ use crate::{
     handle,
     layout::check_abi,
 };
-use crate::text::read_slice;
 #[cfg(feature = "options")]
 use crate::{call::null, layout};
 

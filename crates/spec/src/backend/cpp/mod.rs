@@ -187,7 +187,11 @@ impl Emitter<'_> {
         }
         self.out.close("};");
         if value.type_ == Type::Enum {
-            self.texts_of(&format!("{name}Choice"), &format!("{name}::texts"), &value.variants);
+            self.texts_of(
+                &format!("{name}Choice"),
+                &format!("{name}::texts"),
+                &value.variants,
+            );
         }
         let field = path(value).pop().unwrap_or_default();
         self.out.line(format!("{name} {field};"));
