@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, fs};
 
 use milieu::{Array, Environment, Error, Milieu, Start, Text, keys::options::Program};
 use support::Machine;
@@ -64,6 +64,53 @@ fn a_value_of_a_session_comes_from_a_file() {
     assert_eq!(cx.language, "de");
     let origin = cx.origin::<at::language>().unwrap().to_string();
     assert!(origin.ends_with("hello.ini:2"), "{origin}");
+}
+
+#[test]
+fn files_of_the_program_are_the_last_of_the_cascade() {
+    let machine = Machine::new().user("[/sw/hello/anna]\nlanguage = de\n");
+    let ours = tempfile::tempdir().unwrap();
+    let [first, second] = ["first.ini", "second.ini"].map(|name| ours.path().join(name));
+    fs::write(
+        &first,
+        "[/sw/hello/anna]\nlanguage = fr\n[/sw/hello/ben]\nlanguage = fr\n",
+    )
+    .unwrap();
+    fs::write(
+        &second,
+        "[/sw/hello]\ntimes = 4\n[/sw/hello/ben]\nlanguage = es\n",
+    )
+    .unwrap();
+    let milieu = machine.open();
+    milieu.defaults(&[&first, &second]).unwrap();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    let mut language = |who: &str| {
+        cx.sync();
+        cx.with(Session(who.into()), |cx| {
+            (cx.language.to_string(), cx.times)
+        })
+    };
+    assert_eq!(language("anna"), ("de".into(), 4));
+    assert_eq!(language("ben"), ("fr".into(), 4));
+
+    // What is wrong changes nothing.
+    let missing = milieu
+        .defaults(&[&ours.path().join("none.ini")])
+        .unwrap_err();
+    assert!(missing.to_string().contains("none.ini"), "{missing}");
+    fs::write(&first, "[/sw/hello]\ntimes = 40\n").unwrap();
+    let wrong = milieu.defaults(&[&first]).unwrap_err().to_string();
+    assert!(
+        wrong.contains("first.ini:2") && wrong.contains("1-10"),
+        "{wrong}"
+    );
+    assert_eq!(language("ben"), ("fr".into(), 4));
+
+    // Those that were read before go, and nobody persists any.
+    milieu.defaults(&[&second]).unwrap();
+    assert_eq!(language("ben"), ("es".into(), 4));
+    milieu.persist(&["/"]).unwrap();
+    assert!(!machine.text().contains("es"), "{}", machine.text());
 }
 
 #[test]
