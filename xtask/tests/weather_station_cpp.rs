@@ -247,8 +247,6 @@ fn it_ends_whatever_clients_do_and_says_what_is_wrong(program: &Path) {
     let mut station = station;
     assert_eq!(station.ended(), Some(0));
     drop((idle, half));
-    // A port that was free a moment ago is free again.
-    world.start(program, &[&format!("--port={port}")]).end();
 }
 
 fn it_ends_in_good_order_while_requests_run(program: &Path) {
@@ -262,6 +260,10 @@ fn it_ends_in_good_order_while_requests_run(program: &Path) {
             scope.spawn(move || {
                 // Until nobody is there any more. What is answered is answered whole.
                 while let Ok(mut stream) = TcpStream::connect(address) {
+                    if stream.local_addr().ok() == stream.peer_addr().ok() {
+                        // The port is free, and the system gave it to this end.
+                        break;
+                    }
                     stream.set_read_timeout(Some(PATIENCE)).unwrap();
                     let request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
                     let mut answer = Vec::new();
@@ -333,7 +335,8 @@ fn a_flow_file_is_read_again(program: &Path) {
     low_at("15.0");
     station.signal("HUP");
     station.page_when("the first idea of low", |page| !is_low(page));
-    assert_eq!(world.read("said").len(), before);
+    let said = world.read("said");
+    assert_eq!(said.matches("it goes on as before").count(), 3, "{said}");
     station.end();
 
     world.write("some.flow", "/tamper/contact | debuonce 20ms\n");

@@ -73,7 +73,9 @@ impl World {
     pub fn says(&self, before: usize, what: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
-            let said = self.read("said").split_off(before);
+            let bytes = fs::read(self.at("said")).unwrap();
+            // The last of it may be half written.
+            let said = String::from_utf8_lossy(&bytes[before..]).into_owned();
             if said.contains(what) {
                 return said;
             }
