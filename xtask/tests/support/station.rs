@@ -75,7 +75,8 @@ impl World {
         loop {
             let bytes = fs::read(self.at("said")).unwrap();
             // The last of it may be half written.
-            let said = String::from_utf8_lossy(&bytes[before..]).into_owned();
+            let said =
+                String::from_utf8_lossy(bytes.get(before..).unwrap_or_default()).into_owned();
             if said.contains(what) {
                 return said;
             }
