@@ -457,6 +457,8 @@ public:
         detail::check(milieu_coordinator_open(detail::text(application), &options, &made));
         coordinator_.reset(made);
     }
+    /** Options of the C interface that say nothing. */
+    [[nodiscard]] static milieu_options options() noexcept { return MILIEU_OPTIONS; }
     /**
      * Reads files that the program brings along, the first of which wins: their keys count where
      * neither the command line nor the user's and the system's files say something else, and
