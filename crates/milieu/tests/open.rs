@@ -109,7 +109,7 @@ fn files_of_the_program_are_the_last_of_the_cascade() {
     // Those that were read before go, and nobody persists any.
     milieu.defaults(&[&second]).unwrap();
     assert_eq!(language("ben"), ("es".into(), 4));
-    milieu.persist(&["/"]).unwrap();
+    milieu.persist().unwrap();
     assert!(!machine.text().contains("es"), "{}", machine.text());
 }
 
