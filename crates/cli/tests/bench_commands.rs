@@ -115,7 +115,8 @@ service = true
 parameters = {}
 
 [k]
-command = ["sh", "-c", "sleep 0.1; echo measures >> log; echo value=1; [ ! -e fails ]"]
+# After a step has begun, its service comes first.
+command = ["sh", "-c", "while tail -n 1 log 2>&1 | grep -q ^shape; do sleep 0.01; done; echo measures >> log; echo value=1; [ ! -e fails ]"]
 result = "value=(.*)"
 parameters = {}
 "#;

@@ -104,7 +104,8 @@ fn wait_until(mut holds: impl FnMut() -> bool, what: &str) {
     }
 }
 
-/// Sends over the loopback interface until it is dropped.
+/// Sends over the loopback interface until it is dropped: much, but not so much that
+/// the kernel throws away what others send.
 struct Flood(Arc<AtomicBool>);
 
 impl Flood {
@@ -116,6 +117,7 @@ impl Flood {
         thread::spawn(move || {
             while flag.load(Ordering::Acquire) {
                 let _ = socket.send_to(&[0; 1400], to.local_addr().unwrap());
+                thread::sleep(Duration::from_millis(1));
             }
         });
         Flood(goes_on)

@@ -64,6 +64,8 @@ pub fn dist(dest: &Path, arguments: &[&str]) -> Command {
     xtask.args(arguments);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
     xtask.env("CARGO_TARGET_DIR", target);
+    // It would be stripped anyway.
+    xtask.env("CARGO_PROFILE_DEV_DEBUG", "false");
     xtask
 }
 
