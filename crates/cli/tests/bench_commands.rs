@@ -39,7 +39,7 @@ impl Folder {
     fn run(&self, more: &str, applications: &str, words: &[&str]) -> (String, i32, String) {
         let _ = fs::remove_file(self.path("log"));
         let text = format!(
-            "[[test]]\nname = \"test\"\ntimeout = 20\n{more}application = [{applications}]\n"
+            "[[test]]\nname = \"test\"\ntimeout = 300\n{more}application = [{applications}]\n"
         );
         fs::write(self.path("test.toml"), text).unwrap();
         let run = ["run", "test.toml", "--key", "key"];
