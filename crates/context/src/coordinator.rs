@@ -40,8 +40,7 @@ pub struct Coordinator {
 }
 
 pub struct Inner {
-    /// The generation that contexts may see.
-    pub generation: AtomicU64,
+    pub generation: Apart,
     state: Mutex<State>,
     pub writers: Mutex<()>,
     /// Somebody published, or a hold has ended.
@@ -49,6 +48,12 @@ pub struct Inner {
     pub schema: Mutex<Schema>,
     pub actions: Actions,
 }
+
+/// The generation that contexts may see. It is all that an idle synchronization
+/// reads, so that it has a cache line to itself: who locks the state, or counts a
+/// reference, takes nothing away from those who only look.
+#[repr(align(64))]
+pub struct Apart(pub AtomicU64);
 
 /// One layer, globally.
 #[derive(Clone)]
@@ -150,7 +155,7 @@ impl Coordinator {
     pub fn new() -> Self {
         Coordinator {
             inner: Arc::new(Inner {
-                generation: AtomicU64::new(0),
+                generation: Apart(AtomicU64::new(0)),
                 state: Mutex::new(State::default()),
                 writers: Mutex::new(()),
                 news: Condvar::new(),
@@ -363,6 +368,7 @@ impl Inner {
     /// Lets everybody see the live view, and wakes who sleeps for it.
     pub fn show(&self, mut state: MutexGuard<'_, State>) {
         self.generation
+            .0
             .store(state.live.generation, Ordering::Release);
         let wakers = std::mem::take(&mut state.wakers);
         let sleepers = state.sleepers > 0;

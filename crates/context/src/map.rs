@@ -161,6 +161,11 @@ impl Few {
 }
 
 impl Map {
+    /// Whether both are known to have the same keys, at a glance.
+    pub fn is_copy_of(&self, other: &Map) -> bool {
+        self.few.is_copy_of(&other.few) && self.many.is_copy_of(&other.many)
+    }
+
     /// The row of a parent.
     #[inline]
     pub fn row(&self, parent: Hash) -> Option<Row<'_>> {

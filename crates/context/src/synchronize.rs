@@ -8,7 +8,7 @@ use crate::{
     coordinator::Published,
     core::{Core, Pending, first_pattern, marked},
     layer::{Binding, Global, Id},
-    map::Place,
+    map::{Map, Place},
     resolve::Slot,
 };
 
@@ -33,7 +33,7 @@ impl Core {
         };
         self.epoch += 1;
         // String fields may point into the old root until they are evaluated.
-        let mut old = std::mem::replace(&mut self.root, root);
+        let old = root.map(|root| std::mem::replace(&mut self.root, root));
         let mut changed: Vec<Slot> = Vec::new();
         let mut adopted = std::mem::take(&mut self.adopted);
         for (slot, binding) in adopted.drain(..) {
@@ -65,16 +65,18 @@ impl Core {
                 Keys::Some(hashes, count) => self.evaluate_keys(environment, &hashes[..count]),
             }
         }
-        drop(std::mem::take(&mut old));
+        drop(old);
         self.settle();
     }
 
     /// Copies, in one short section, what has been published since: switches
-    /// to `adopted`, the root, and which keys have changed.
-    fn take_news(&mut self) -> Option<(crate::map::Map, Keys)> {
-        let inner = self.inner.clone();
+    /// to `adopted`, the root if it is another one, and which keys have changed.
+    ///
+    /// What threads share is written to no more than it has to be: a count of
+    /// references is another processor's memory, mostly.
+    fn take_news(&mut self) -> Option<(Option<Map>, Keys)> {
         loop {
-            let state = inner.state();
+            let state = self.inner.state();
             let (view, frozen) = match &state.frozen {
                 Some(view) => (view, true),
                 None => (&state.live, false),
@@ -116,8 +118,10 @@ impl Core {
             };
             self.seen = view.generation;
             let shown = view.generation;
+            // Pending changes are made to a copy, as fields point into this one.
+            let same = self.pending.is_empty() && self.root.is_copy_of(&view.root);
             self.pending.retain(|(generation, _)| *generation > shown);
-            return Some((view.root.clone(), keys));
+            return Some(((!same).then(|| view.root.clone()), keys));
         }
     }
 

@@ -16,7 +16,7 @@ impl Core {
     /// Whether others have published since the last synchronization.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.inner.generation.load(Ordering::Acquire) != self.seen
+        self.inner.generation.0.load(Ordering::Acquire) != self.seen
     }
 
     /// Sleeps until there is news, or until the deadline; says which.
