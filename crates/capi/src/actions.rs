@@ -1,6 +1,6 @@
 //! Actions of the program on global switches.
 
-use std::{ffi::c_void, panic::resume_unwind};
+use std::ffi::c_void;
 
 use milieu::{Activation, Coordinator as Shared, Registration, context::SwitchError};
 
@@ -56,11 +56,10 @@ fn act(
     // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
     unsafe { (&raw mut seen.tag).write_volatile(0) };
     if result != MILIEU_OK {
+        let layer = activation.layer().to_owned();
+        let what = "an action";
         // The other actions run before this goes on.
-        resume_unwind(Box::new(CallbackFailed {
-            what: "an action",
-            layer: activation.layer().to_owned(),
-        }));
+        activation.fail(Box::new(CallbackFailed { what, layer }));
     }
 }
 

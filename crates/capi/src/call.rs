@@ -8,6 +8,8 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
+use milieu::context::waiting;
+
 use crate::abi::{
     MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_result, milieu_text,
 };
@@ -31,7 +33,7 @@ impl Failure {
     }
 }
 
-/// What unwinds from a callback of the program that has failed.
+/// What goes on from a callback of the program that has failed.
 pub struct CallbackFailed {
     pub what: &'static str,
     pub layer: String,
@@ -44,7 +46,13 @@ thread_local! {
 /// Does the work of a function.
 #[inline]
 pub fn call(work: impl FnOnce() -> Result<(), Failure>) -> milieu_result {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    // Of a callback that runs right now another call will hear.
+    let outer = waiting(None);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    if let Some(failed) = waiting(outer) {
+        return keep(panicked(failed));
+    }
+    match done {
         Ok(Ok(())) => MILIEU_OK,
         Ok(Err(failure)) => keep(failure),
         Err(payload) => keep(panicked(payload)),

@@ -9,7 +9,7 @@ use std::{
 
 use milieu::{
     Captured, ContextOptions,
-    context::{Allowed, Erased, Fixed, LayerSet, Switch, each_named},
+    context::{Allowed, Erased, Fixed, LayerSet, NOWHERE, Switch, each_named},
 };
 
 use crate::{
@@ -86,6 +86,10 @@ impl Context {
     #[inline]
     fn enter(&mut self, layers: impl LayerSet) -> milieu_frame {
         let depth = self.erased.enter(layers);
+        if cfg!(not(panic = "unwind")) && depth == NOWHERE {
+            // A layer's author has failed, which the end of the call says.
+            return self.last;
+        }
         self.last += 1;
         let number = self.last;
         self.frames.push(Frame { number, depth });

@@ -1,6 +1,6 @@
 //! Thread-based layers, whose value a callback of the program says.
 
-use std::{ffi::c_void, panic::resume_unwind};
+use std::ffi::c_void;
 
 use milieu::Scope;
 
@@ -84,10 +84,11 @@ pub(crate) unsafe fn ask(
     unsafe { (&raw mut asked.tag).write_volatile(0) };
     if result != MILIEU_OK {
         // The contexts see to it that everything else is done first.
-        resume_unwind(Box::new(CallbackFailed {
+        scope.fail(Box::new(CallbackFailed {
             what: "the value",
             layer: layer.to_owned(),
         }));
+        return String::new();
     }
     asked.inside.answer
 }

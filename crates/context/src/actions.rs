@@ -7,10 +7,9 @@
 //! it, and one that would cause itself is refused.
 
 use std::{
-    any::Any,
     cell::RefCell,
     collections::{HashMap, VecDeque},
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
@@ -18,6 +17,7 @@ use crate::{
     Coordinator, Layer, SwitchError,
     coordinator::Inner,
     core::Core,
+    failure::{Failed, go_on},
     layer::{Binding, Id, Switch},
     resolve::Slot,
     sync::{self, Condvar, Mutex, lock, thread_local},
@@ -63,6 +63,7 @@ pub struct Activation<'a> {
     value: String,
     core: &'a mut Core,
     environment: *mut u8,
+    failed: Option<Failed>,
 }
 
 impl Activation<'_> {
@@ -109,6 +110,13 @@ impl Activation<'_> {
     /// As [`activate`](Activation::activate).
     pub fn deactivate_named(&mut self, id: &str) -> Result<(), SwitchError> {
         self.deactivate_id(Id::Dynamic(id))
+    }
+
+    /// Says that the action has failed, for one that cannot panic: what a panic
+    /// with this payload would lead to comes when the action returns.
+    #[doc(hidden)]
+    pub fn fail(&mut self, failed: Failed) {
+        self.failed = Some(failed);
     }
 
     fn deactivate_id(&mut self, id: Id<'_>) -> Result<(), SwitchError> {
@@ -301,18 +309,18 @@ pub unsafe fn act(core: &mut Core, environment: *mut u8, slot: Slot, transition:
     if runs_already {
         return;
     }
-    let mut panic = None;
+    let mut failed = None;
     while let Some(item) = next_item(coordinator) {
         // SAFETY: as the caller vouches.
-        unsafe { run_item(core, environment, item, &mut panic) };
+        unsafe { run_item(core, environment, item, &mut failed) };
     }
     RUNS.with(|runs| {
         runs.borrow_mut()
             .queues
             .retain(|(other, _)| *other != coordinator)
     });
-    if let Some(payload) = panic {
-        resume_unwind(payload);
+    if let Some(failed) = failed {
+        go_on(failed);
     }
 }
 
@@ -327,17 +335,12 @@ fn next_item(coordinator: usize) -> Option<Item> {
     })
 }
 
-/// Runs the actions of one switch; the first panic is kept, the others run.
+/// Runs the actions of one switch; the first failure is kept, the others run.
 ///
 /// # Safety
 ///
 /// As [`act`].
-unsafe fn run_item(
-    core: &mut Core,
-    environment: *mut u8,
-    item: Item,
-    panic: &mut Option<Box<dyn Any + Send>>,
-) {
+unsafe fn run_item(core: &mut Core, environment: *mut u8, item: Item, failed: &mut Option<Failed>) {
     let Item {
         slot,
         transition,
@@ -360,11 +363,12 @@ unsafe fn run_item(
             value: value.clone(),
             core,
             environment,
+            failed: None,
         };
         let result = catch_unwind(AssertUnwindSafe(|| (action.run)(&mut activation)));
         action.end();
-        if let Err(payload) = result {
-            panic.get_or_insert(payload);
+        if let Some(this) = result.err().or(activation.failed) {
+            failed.get_or_insert(this);
         }
     }
     RUNS.with(|runs| runs.borrow_mut().causes = outer);

@@ -14,8 +14,7 @@
 //! String fields point into `root` or into defaults, which the plan keeps.
 
 use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex},
 };
 
@@ -26,6 +25,7 @@ use crate::{
     arena::Arena,
     batch::{ArrayEdit, Edit},
     coordinator::{Inner, find_cycle},
+    failure::{Failed, go_on},
     field::Cell,
     frame::Frame,
     layer::{Bound, Global, Id, LayerCell, Scope, Source, ThreadBased},
@@ -87,7 +87,7 @@ pub struct Core {
     mark: u64,
     /// What the author of a thread-based layer panicked with, until
     /// [`Core::settle`] lets it go on.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    pub(crate) panic: Mutex<Option<Failed>>,
     panicked: bool,
 }
 
@@ -569,7 +569,10 @@ impl Core {
             Bound::Thread(layer, _) => {
                 let scope = Scope { core: self };
                 match catch_unwind(AssertUnwindSafe(|| layer.evaluate(&scope))) {
-                    Ok(text) => text,
+                    Ok(text) => {
+                        self.panicked |= self.panic.get_mut().is_ok_and(|it| it.is_some());
+                        text
+                    }
                     Err(payload) => {
                         self.panicked = true;
                         self.panic = Mutex::new(Some(payload));
@@ -600,7 +603,7 @@ impl Core {
         self.panicked = false;
         let payload = self.panic.get_mut().map(Option::take);
         if let Ok(Some(payload)) = payload {
-            resume_unwind(payload);
+            go_on(payload);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::{
     arena::{Mark, SHORT},
     core::{Core, Undo},
+    failure::NOWHERE,
     layer::{Binding, Global, Id, LayerCell, Source},
     resolve::Slot,
 };
@@ -198,8 +199,9 @@ impl Core {
         }
         if self.complex {
             // SAFETY: the caller vouches for `environment`.
-            unsafe { self.entered(environment) };
-        } else if let Some(touched) = self.plan_ref().touched(slot) {
+            return unsafe { self.entered(environment) };
+        }
+        if let Some(touched) = self.plan_ref().touched(slot) {
             self.layers[slot as usize].make_hash();
             // SAFETY: the caller vouches for `environment`.
             unsafe { self.evaluate(environment, touched, true, |_, _| true) };
@@ -217,7 +219,7 @@ impl Core {
         environment: *mut u8,
         fill: impl FnOnce(&mut Filling<'_>),
     ) -> usize {
-        let depth = self.begin();
+        self.begin();
         let mut filling = Filling {
             core: self,
             complete: false,
@@ -229,13 +231,13 @@ impl Core {
             frame.longer = frame.slot == NONE || self.arena.has_grown(frame.arena);
         }
         // SAFETY: the caller vouches for `environment`.
-        unsafe { self.entered(environment) };
-        depth
+        unsafe { self.entered(environment) }
     }
 
-    /// Evaluates what the layers of the current frame touch.
+    /// Evaluates what the layers of the current frame touch; returns its depth,
+    /// or [`NOWHERE`] where a layer's author has failed and nothing unwinds.
     #[inline(never)]
-    unsafe fn entered(&mut self, environment: *mut u8) {
+    unsafe fn entered(&mut self, environment: *mut u8) -> usize {
         let mut changed = self
             .frames
             .last()
@@ -254,7 +256,9 @@ impl Core {
             // SAFETY: as above.
             unsafe { self.leave(environment, self.frames.len()) };
             self.settle();
+            return NOWHERE;
         }
+        self.frames.len()
     }
 
     /// The layers that a frame covers.

@@ -5,7 +5,8 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 use milieu_keys::escape_value;
 
 use crate::{
-    Descriptor, Value, arena::SHORT, core::Core, frame::Filling, hash::Hash, schema::ValueSpec,
+    Descriptor, Value, arena::SHORT, core::Core, failure::Failed, frame::Filling, hash::Hash,
+    schema::ValueSpec, sync::lock,
 };
 
 /// A layer: a dimension along which contextual values differ.
@@ -91,6 +92,13 @@ impl Scope<'_> {
     #[must_use]
     pub fn get(&self, pattern: &str) -> Option<&str> {
         self.core.text_of(pattern)
+    }
+
+    /// Says that the layer's author has failed, for one that cannot panic: what
+    /// a panic with this payload would lead to comes when the layer is evaluated.
+    #[doc(hidden)]
+    pub fn fail(&self, failed: Failed) {
+        *lock(&self.core.panic) = Some(failed);
     }
 }
 

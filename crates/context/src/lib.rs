@@ -37,6 +37,7 @@ mod entered;
 mod environment;
 mod erased;
 mod error;
+mod failure;
 mod field;
 mod forget;
 mod frame;
@@ -73,6 +74,8 @@ pub use entered::{Captured, Entered};
 pub use environment::{Assign, Description, Descriptor, Environment, Identity, Value};
 pub use erased::{Allowed, Erased};
 pub use error::{Invalid, KeyError, OpenError, SwitchError, UnknownLayer};
+#[doc(hidden)]
+pub use failure::{Failed, NOWHERE, waiting};
 #[doc(hidden)]
 pub use field::Texts;
 pub use field::{Field, Kind};
