@@ -28,7 +28,9 @@ pub fn go_on(failed: Failed) {
 /// Goes on with a failure; of several that have to wait, the first.
 #[cfg(not(panic = "unwind"))]
 pub fn go_on(failed: Failed) {
-    WAITING.with(|waiting| drop(waiting.borrow_mut().get_or_insert(failed)));
+    WAITING.with(|waiting| {
+        waiting.borrow_mut().get_or_insert(failed);
+    });
 }
 
 /// The failure that waits in this thread is this one from now on; the one that

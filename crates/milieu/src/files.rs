@@ -14,10 +14,7 @@ use milieu_context::{
 use milieu_keys::{
     KeySet, Migration, Namespace, Secrets, migration::Notice, options::DeclarationError,
 };
-use milieu_store::{
-    Author, Place, Store, StoreError,
-    watch::{FileNews, Watch},
-};
+use milieu_store::{Author, Place, Store, StoreError, watch::FileNews};
 
 use crate::{Error, Milieu, open::lock};
 
@@ -28,7 +25,14 @@ pub(crate) struct Files {
     pub known: Arc<Known>,
     /// Who persists.
     pub author: Author,
-    watches: Mutex<Vec<Weak<Watch>>>,
+    watches: Mutex<Vec<Weak<dyn Watches>>>,
+}
+
+/// What is told of what this program writes. A trait, so that programs that do
+/// not watch their files have nothing of what watches them.
+pub(crate) trait Watches: Send + Sync {
+    /// Looks at the files of a namespace.
+    fn look(&self, namespace: Namespace);
 }
 
 impl Files {
@@ -84,16 +88,16 @@ impl Files {
     }
 
     /// From now on this watch is told of what the program writes.
-    pub fn watched_by(&self, watch: &Arc<Watch>) {
+    pub fn watched_by(&self, watch: Weak<dyn Watches>) {
         let mut watches = lock(&self.watches);
         watches.retain(|watch| watch.strong_count() > 0);
-        watches.push(Arc::downgrade(watch));
+        watches.push(watch);
     }
 
     /// The program has written into the user's file: no watch takes for news
     /// what it has read before. Whoever drops the last of a watch waits for its
     /// thread, so they are to be kept for as long as that may wait for a lock.
-    pub fn written(&self) -> Vec<Arc<Watch>> {
+    pub fn written(&self) -> Vec<Arc<dyn Watches>> {
         let watches = lock(&self.watches);
         let watches: Vec<_> = watches.iter().filter_map(Weak::upgrade).collect();
         for watch in &watches {

@@ -10,7 +10,10 @@ use milieu_context::{Coordinator, Difference, Invalid};
 use milieu_keys::Namespace;
 use milieu_store::watch::{self, FileNews, Filter, Pace, Watch};
 
-use crate::{Error, Milieu, files::Known};
+use crate::{
+    Error, Milieu,
+    files::{Known, Watches},
+};
 
 /// What has come from the files.
 #[derive(Clone, Debug)]
@@ -59,7 +62,8 @@ impl Milieu {
     pub fn watch(&self, tell: impl Fn(News) + Send + Sync + 'static) -> Result<Watching, Error> {
         let store = self.files.store()?;
         let watch = Arc::new(Watch::start(&store, Pace::default())?);
-        self.files.watched_by(&watch);
+        let watched: Weak<Watch> = Arc::downgrade(&watch);
+        self.files.watched_by(watched);
         let taker = Arc::new(Taker {
             coordinator: self.coordinator().clone(),
             known: Arc::clone(&self.files.known),
@@ -87,6 +91,12 @@ impl Milieu {
             _callbacks: callbacks.into(),
             _watch: watch,
         })
+    }
+}
+
+impl Watches for Watch {
+    fn look(&self, namespace: Namespace) {
+        Watch::look(self, namespace);
     }
 }
 

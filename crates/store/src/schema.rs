@@ -33,6 +33,9 @@ struct Inner {
     keys: Vec<(KeySpec, Rules)>,
     old_names: Migration,
     secrets: Secrets,
+    /// What [`Schema::check_all`] does. By a pointer, so that programs which never
+    /// read a specification have nothing of it.
+    check_all: fn(&Schema, &[&Change]) -> Vec<Diagnostic>,
 }
 
 /// The files of this machine, for rules such as `check/path=device`.
@@ -89,6 +92,7 @@ impl Schema {
                 keys,
                 old_names,
                 secrets,
+                check_all: Schema::refused,
             }),
             files: None,
         })
@@ -197,6 +201,17 @@ impl Schema {
 
     /// Whether a commit may write these changes.
     pub(crate) fn check_all(&self, changes: &[&Change]) -> Result<(), StoreError> {
+        let diagnostics = (self.inner.check_all)(self, changes);
+        if diagnostics.is_empty() {
+            return Ok(());
+        }
+        Err(StoreError::Refused {
+            source: self.inner.source.clone(),
+            diagnostics,
+        })
+    }
+
+    fn refused(&self, changes: &[&Change]) -> Vec<Diagnostic> {
         let refused = changes.iter().filter_map(|change| {
             let name = change.name.as_str();
             let shown = ini::encode_name(name);
@@ -212,14 +227,7 @@ impl Schema {
                     .label(place_of(key, &violation), "by this rule"),
             )
         });
-        let diagnostics: Vec<Diagnostic> = refused.collect();
-        if diagnostics.is_empty() {
-            return Ok(());
-        }
-        Err(StoreError::Refused {
-            source: self.inner.source.clone(),
-            diagnostics,
-        })
+        refused.collect()
     }
 
     /// Why a key that is not declared cannot be written.
