@@ -5,6 +5,11 @@
 //! stripped. What the last one adds to the same program over a Rust library that
 //! does next to nothing is what Milieu costs: the rest is the standard library
 //! of Rust, which every Rust library brings.
+//!
+//! Libraries are built in several ways, of which one optimizes the standard
+//! library along. There the two cannot be told apart, so that both figures are
+//! given: above the program with the standard library as it comes, and above one
+//! that is built in the same way.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,10 +32,13 @@ pub struct Arguments {
     /// For this machine: amd64, i386, armhf, arm64, riscv64.
     #[arg(long, default_value_t = here(), value_name = "MACHINE")]
     target: String,
+    /// Built in this way: unwind, abort, abort-std, silent-std.
+    #[arg(long, default_value = BUILDS[0].name, value_name = "BUILD")]
+    build: String,
     /// Print one JSON object a line; `value` is what the program grows by, in bytes.
     #[arg(long)]
     json: bool,
-    /// Print the sets of features.
+    /// Print the sets of features, and the builds.
     #[arg(long)]
     list: bool,
 }
@@ -38,6 +46,105 @@ pub struct Arguments {
 fn here() -> String {
     let here = targets::ALL.iter().find(|target| target.is_here());
     here.map_or("amd64", |target| target.name).to_owned()
+}
+
+/// A way to build.
+struct Build {
+    name: &'static str,
+    what: &'static str,
+    /// Whether panics unwind, and can be caught.
+    unwinds: bool,
+    /// Whether the standard library is built along, by the nightly toolchain.
+    with_std: bool,
+    /// Whether panics say what has happened.
+    says_why: bool,
+}
+
+/// The first has the standard library as it comes, with all that it can do.
+const BUILDS: &[Build] = &[
+    Build {
+        name: "unwind",
+        what: "the profile small: panics are caught at every call",
+        unwinds: true,
+        with_std: false,
+        says_why: true,
+    },
+    Build {
+        name: "abort",
+        what: "the profile tiny: a panic says why and ends the program",
+        unwinds: false,
+        with_std: false,
+        says_why: true,
+    },
+    Build {
+        name: "abort-std",
+        what: "the same, with the standard library built along (nightly)",
+        unwinds: false,
+        with_std: true,
+        says_why: true,
+    },
+    Build {
+        name: "silent-std",
+        what: "the same, but a panic does not say why",
+        unwinds: false,
+        with_std: true,
+        says_why: false,
+    },
+];
+
+/// What a toolchain has to have for the builds that want it.
+const NIGHTLY: &str = "nightly";
+const NIGHTLY_REMEDY: &str = "rustup toolchain install nightly --component rust-src";
+
+impl Build {
+    fn named(name: &str) -> Result<&'static Build> {
+        match BUILDS.iter().find(|build| build.name == name) {
+            Some(build) => Ok(build),
+            None => {
+                let names: Vec<&str> = BUILDS.iter().map(|build| build.name).collect();
+                bail!("there is no build `{name}`; there are {}", names.join(", "))
+            }
+        }
+    }
+
+    fn profile(&self) -> &'static str {
+        match self.unwinds {
+            true => "small",
+            false => "tiny",
+        }
+    }
+
+    /// Cargo, as it has to be called, but for what is to be built.
+    fn cargo(&self, target: &Target) -> Command {
+        let first = ["rustc", "--profile", self.profile(), "--lib"];
+        if !self.with_std {
+            let mut cargo = process::cargo(first);
+            target.build_with(&mut cargo);
+            return cargo;
+        }
+        let mut cargo = process::cargo_of(NIGHTLY, first);
+        target.build_with(&mut cargo);
+        if target.is_here() {
+            cargo.args(["--target", target.triple]);
+        }
+        cargo.args(["-Zbuild-std=std,panic_abort"]);
+        cargo.arg("-Zbuild-std-features=optimize_for_size");
+        let panics = match self.says_why {
+            true => "",
+            false => " -Zunstable-options -Cpanic=immediate-abort",
+        };
+        cargo.env("RUSTFLAGS", format!("-Cforce-unwind-tables=no{panics}"));
+        cargo
+    }
+
+    /// Where below Cargo's folder the libraries come out.
+    fn folder(&self, target: &Target) -> PathBuf {
+        let machine = match self.with_std {
+            true => target.triple,
+            false => target.folder(),
+        };
+        Path::new(machine).join(self.profile())
+    }
 }
 
 /// Features that are built together.
@@ -106,13 +213,18 @@ struct Sizes {
     library_static: u64,
     library_shared: u64,
     program: u64,
-    /// What the program is larger by than the trivial one.
-    added: u64,
+    /// What the program is larger by than the trivial one with the standard
+    /// library as it comes; with a standard library that is built along it may
+    /// be smaller.
+    added: i64,
+    /// What it is larger by than the trivial one that is built in the same way.
+    added_alike: i64,
 }
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let target = targets::named(&arguments.target)?;
+    let build = Build::named(&arguments.build)?;
     let known = |name: &String| SETS.iter().any(|set| set.name == *name);
     if let Some(unknown) = arguments.sets.iter().find(|name| !known(name)) {
         let names: Vec<&str> = SETS.iter().map(|set| set.name).collect();
@@ -125,38 +237,54 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         for set in SETS {
             process::print(&format!("{:<16}{}\n", set.name, set.features))?;
         }
+        for build in BUILDS {
+            process::print(&format!("--build {:<12}{}\n", build.name, build.what))?;
+        }
         return Ok(true);
     }
     if let Some((lacks, remedy)) = target.lacks(true) {
         bail!("{lacks}; this line does it: {remedy}");
     }
+    if build.with_std && !process::has_source(NIGHTLY) {
+        bail!(
+            "the build {} wants the standard library as source; this line installs it: \
+             {NIGHTLY_REMEDY}",
+            build.name
+        );
+    }
     let chosen = |set: &&Set| {
         let sets = &arguments.sets;
         sets.is_empty() || sets.iter().any(|name| name == set.name)
     };
-    let workshop = Workshop::new(target)?;
-    let trivial = workshop.trivial()?;
+    let trivial = Workshop::new(target, &BUILDS[0])?.trivial()?;
+    let workshop = Workshop::new(target, build)?;
+    let alike = match build.unwinds {
+        true => trivial,
+        false => workshop.trivial()?,
+    };
     let mut all = Vec::new();
     for set in SETS.iter().filter(chosen) {
         eprintln!("measuring: {} on {}", set.name, target.name);
-        let sizes = workshop.measure(set, trivial)?;
+        let sizes = workshop.measure(set, trivial, alike)?;
         if arguments.json {
-            process::print(&format!("{}\n", sizes.json(target)))?;
+            process::print(&format!("{}\n", sizes.json(target, build)))?;
         }
         all.push(sizes);
     }
     if !arguments.json {
-        process::print(&shown(target, trivial, &all))?;
+        process::print(&shown(target, trivial, alike, &all))?;
     }
     Ok(true)
 }
 
 impl Sizes {
-    fn json(&self, target: &Target) -> serde_json::Value {
+    fn json(&self, target: &Target, build: &Build) -> serde_json::Value {
         serde_json::json!({
             "name": self.set,
             "target": target.name,
+            "build": build.name,
             "value": self.added,
+            "alike": self.added_alike,
             "program": self.program,
             "static": self.library_static,
             "shared": self.library_shared,
@@ -164,10 +292,11 @@ impl Sizes {
     }
 }
 
-fn shown(target: &Target, trivial: u64, all: &[Sizes]) -> String {
+fn shown(target: &Target, trivial: u64, alike: u64, all: &[Sizes]) -> String {
     let columns = [
         (target.name, Align::Left),
         ("adds", Align::Right),
+        ("alike", Align::Right),
         ("program", Align::Right),
         ("shared", Align::Right),
         ("static", Align::Right),
@@ -182,7 +311,8 @@ fn shown(target: &Target, trivial: u64, all: &[Sizes]) -> String {
         .map(|sizes| {
             vec![
                 sizes.set.to_owned(),
-                bytes(sizes.added),
+                difference(sizes.added),
+                difference(sizes.added_alike),
                 bytes(sizes.program),
                 bytes(sizes.library_shared),
                 bytes(sizes.library_static),
@@ -190,9 +320,19 @@ fn shown(target: &Target, trivial: u64, all: &[Sizes]) -> String {
         })
         .collect();
     let row = |name: &str, program, shared| {
-        vec![name.into(), String::new(), bytes(program), bytes(shared)]
+        let none = String::new();
+        vec![
+            name.into(),
+            none.clone(),
+            none,
+            bytes(program),
+            bytes(shared),
+        ]
     };
     rows.push(row("trivial", trivial, 0));
+    if alike != trivial {
+        rows.push(row("trivial, built alike", alike, 0));
+    }
     let others = OTHERS.iter().filter_map(|(name, [amd64, armhf])| {
         let size = match target.name {
             "amd64" => *amd64,
@@ -205,49 +345,64 @@ fn shown(target: &Target, trivial: u64, all: &[Sizes]) -> String {
     table::render(&columns, &rows)
 }
 
-/// Where things are built for one target.
+fn above(program: u64, trivial: u64) -> i64 {
+    let signed = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
+    signed(program) - signed(trivial)
+}
+
+#[allow(clippy::cast_precision_loss)] // As for libraries, above.
+fn difference(bytes: i64) -> String {
+    table::number(bytes as f64)
+}
+
+/// Where things are built for one target, in one way.
 struct Workshop {
     target: &'static Target,
+    build: &'static Build,
     folder: PathBuf,
 }
 
 impl Workshop {
-    fn new(target: &'static Target) -> Result<Self> {
-        let folder = process::scratch("sizes")?.join(target.name);
+    fn new(target: &'static Target, build: &'static Build) -> Result<Self> {
+        let folder = process::scratch("sizes")?
+            .join(target.name)
+            .join(build.name);
         std::fs::create_dir_all(&folder)?;
-        let file = process::root().join("xtask/sizes/station.ini");
-        let source = Source {
-            name: "station.ini".into(),
-            text: std::fs::read_to_string(file)?,
-        };
-        let backend = backend::by_name("cpp").context("there is a back end for C++")?;
-        let output = generate(&source, backend, &Settings::new("station"));
-        for file in output.files {
-            std::fs::write(folder.join(&file.name), &file.text)?;
-        }
-        Ok(Workshop { target, folder })
+        generate_into(&folder, "xtask/sizes/station.ini")?;
+        Ok(Workshop {
+            target,
+            build,
+            folder,
+        })
     }
 
     /// The size of the program over a library that does next to nothing.
     fn trivial(&self) -> Result<u64> {
         let library = self.folder.join("libtrivial.a");
-        let mut rustc = process::command("rustc");
-        rustc
-            .args(["--crate-type=staticlib", "--edition=2024", "-Copt-level=z"])
-            .args(["-Clto=fat", "-Ccodegen-units=1", "-Cpanic=unwind"])
-            .args(["--target", self.target.triple, "-o"])
-            .arg(&library)
-            .arg("xtask/sizes/trivial.rs");
-        process::output(rustc)?;
-        self.program("trivial.cpp", &library, &[], "trivial")
+        let source = process::root().join("xtask/sizes/trivial.rs");
+        let package = self.folder.join("trivial");
+        std::fs::create_dir_all(&package)?;
+        let manifest = package.join("Cargo.toml");
+        std::fs::write(&manifest, trivial_manifest(&source))?;
+        let mut cargo = self.build.cargo(self.target);
+        let output = package.join("target");
+        cargo.arg("--manifest-path").arg(&manifest);
+        cargo.arg("--target-dir").arg(&output);
+        process::output(cargo)?;
+        let built = output.join(self.build.folder(self.target));
+        self.strip(&built.join("libtrivial.a"), &library)?;
+        self.program("trivial.cpp", &library, &[], "trivial-program")
     }
 
-    fn measure(&self, set: &Set, trivial: u64) -> Result<Sizes> {
+    fn measure(&self, set: &Set, trivial: u64, alike: u64) -> Result<Sizes> {
         let library = self.library(set)?;
         let flags: &[&str] = if set.files { &["-DFILES"] } else { &[] };
         let program = self.program("context.cpp", &library, flags, set.name)?;
         if !set.files {
             self.try_out(set)?;
+        }
+        if set.features == "default" && !self.build.unwinds {
+            self.try_failures(&library)?;
         }
         let shared = self.folder.join(format!("libmilieu-{}.so", set.name));
         self.link_shared(&library, &shared)?;
@@ -256,7 +411,8 @@ impl Workshop {
             library_static: size(&library)?,
             library_shared: size(&shared)?,
             program,
-            added: program.saturating_sub(trivial),
+            added: above(program, trivial),
+            added_alike: above(program, alike),
         })
     }
 
@@ -270,26 +426,56 @@ impl Workshop {
         }
     }
 
+    /// Callbacks that fail are heard of where nothing unwinds as they are where
+    /// something does: the same program passes, which throws out of all of them.
+    fn try_failures(&self, library: &Path) -> Result<()> {
+        let programs = "crates/capi/tests/programs";
+        let folder = self.folder.join("failures");
+        let files = folder.join("files");
+        if files.exists() {
+            std::fs::remove_dir_all(&files)?;
+        }
+        std::fs::create_dir_all(&files)?;
+        generate_into(&folder, &format!("{programs}/station.ini"))?;
+        let mut compiler = self.compiler();
+        compiler
+            .args(["-std=c++17", "-I", "crates/capi/include", "-I"])
+            .arg(&folder)
+            .args(["-I", programs])
+            .arg(Path::new(programs).join("context.cpp"))
+            .arg(library);
+        let program = folder.join("context");
+        self.link(compiler, &program)?;
+        let mut started = self.target.start(&program);
+        started.arg(files);
+        process::output(started).map(drop)
+    }
+
     /// The static library with these features, without debugging information.
     fn library(&self, set: &Set) -> Result<PathBuf> {
-        let mut cargo = process::cargo(["rustc", "-p", "milieu-capi", "--profile", "small"]);
+        let mut cargo = self.build.cargo(self.target);
         // Together with a library for Rust there would be no optimization over crates.
-        cargo.args([
-            "--lib",
-            "--crate-type",
-            "staticlib",
-            "--no-default-features",
-        ]);
-        cargo.args(["--features", set.features]);
-        self.target.build_with(&mut cargo);
+        cargo.args(["-p", "milieu-capi", "--crate-type", "staticlib"]);
+        cargo.args(["--no-default-features", "--features", set.features]);
         process::output(cargo)?;
-        let folder = target_directory()?.join(self.target.folder());
-        let built = folder.join("small/libmilieu_capi.a");
+        let folder = target_directory()?.join(self.build.folder(self.target));
         let library = self.folder.join(format!("libmilieu-{}.a", set.name));
-        let mut strip = process::command(&self.target.tool("strip"));
-        strip.args(["--strip-debug", "-o"]).args([&library, &built]);
-        process::output(strip)?;
+        self.strip(&folder.join("libmilieu_capi.a"), &library)?;
         Ok(library)
+    }
+
+    /// Takes debugging information out of a library and, where nothing unwinds,
+    /// the tables for that, which the compiler makes as long as parts of the
+    /// standard library have debugging information.
+    fn strip(&self, built: &Path, library: &Path) -> Result<()> {
+        let mut objcopy = process::command(&self.target.tool("objcopy"));
+        objcopy.arg("--strip-debug");
+        if !self.build.unwinds {
+            objcopy.arg("--wildcard");
+            objcopy.args(TABLES.iter().flat_map(|name| ["--remove-section", name]));
+        }
+        objcopy.args([built, library]);
+        process::output(objcopy).map(drop)
     }
 
     fn program(&self, source: &str, library: &Path, flags: &[&str], name: &str) -> Result<u64> {
@@ -337,6 +523,42 @@ impl Workshop {
     }
 }
 
+/// Writes what a specification generates for C++ into a folder.
+fn generate_into(folder: &Path, specification: &str) -> Result<()> {
+    let source = Source {
+        name: specification.into(),
+        text: std::fs::read_to_string(process::root().join(specification))?,
+    };
+    let backend = backend::by_name("cpp").context("there is a back end for C++")?;
+    let output = generate(&source, backend, &Settings::new("station"));
+    for file in output.files {
+        std::fs::write(folder.join(&file.name), &file.text)?;
+    }
+    Ok(())
+}
+
+/// What there is to unwind by, of x86 and ARM, and the relocations of that.
+const TABLES: &[&str] = &[
+    ".eh_frame*",
+    ".gcc_except_table*",
+    ".ARM.ex*",
+    ".rel*.eh_frame*",
+    ".rel*.gcc_except_table*",
+    ".rel.ARM.ex*",
+];
+
+/// A package of its own, so that Cargo can build the standard library along.
+fn trivial_manifest(source: &Path) -> String {
+    format!(
+        "[package]\nname = \"trivial\"\nedition = \"2024\"\n\n\
+         [lib]\npath = {source:?}\ncrate-type = [\"staticlib\"]\n\n\
+         [profile.small]\ninherits = \"release\"\nopt-level = \"z\"\nlto = \"fat\"\n\
+         codegen-units = 1\n\n\
+         [profile.tiny]\ninherits = \"small\"\npanic = \"abort\"\n\n\
+         [workspace]\n"
+    )
+}
+
 fn size(file: &Path) -> Result<u64> {
     let metadata = std::fs::metadata(file);
     let metadata = metadata.with_context(|| format!("{} was not made", file.display()))?;
@@ -355,13 +577,18 @@ mod tests {
             library_shared: 2000,
             program: 1001,
             added: 1,
+            added_alike: -7,
         }];
-        let text = shown(targets::named("armhf").unwrap(), 1000, &sizes);
+        let text = shown(targets::named("armhf").unwrap(), 1000, 1008, &sizes);
         assert!(text.contains("context"), "{text}");
         assert!(
             text.contains("98,456") && text.contains("1,196,108"),
             "{text}"
         );
         assert!(!text.contains("resolver"), "{text}");
+        assert!(
+            text.contains("built alike") && text.contains("-7"),
+            "{text}"
+        );
     }
 }
