@@ -250,7 +250,7 @@ impl Inner {
         for (index, edit) in &edit.elements {
             let place = array.element(*index);
             self.apply(map, place, edit.clone());
-            there.indices.insert(*index);
+            there.add_element(*index);
             hashes.push(place.hash());
         }
         let itself = there.itself.as_ref();

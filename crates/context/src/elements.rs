@@ -13,10 +13,7 @@
 //! list of the user hides a long one of the system, and what surfaces is a list
 //! that somebody wrote. An empty key `/hosts/#` says that there are no elements.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use milieu_keys::{
     Namespace, Violation,
@@ -39,8 +36,8 @@ pub const NONE: Tag = Tag(u32::MAX);
 /// What the column of an array owns, beside the text.
 #[derive(Debug)]
 pub struct Elements {
-    /// The indices of all keys of elements, those behind a gap as well.
-    indices: BTreeSet<usize>,
+    /// The indices of all keys of elements in their order, those behind a gap as well.
+    indices: Vec<usize>,
     /// The cell points here.
     _slice: Slice,
 }
@@ -96,10 +93,19 @@ pub struct ArrayKeys {
 /// What is there of an array in a map.
 #[derive(Default)]
 pub struct There {
-    /// The indices of its elements.
-    pub indices: BTreeSet<usize>,
+    /// The indices of its elements, in their order.
+    pub indices: Vec<usize>,
     /// The keys of the array itself.
     pub itself: Option<Arc<Datum>>,
+}
+
+impl There {
+    /// Notes that there is an element.
+    pub fn add_element(&mut self, index: usize) {
+        if let Err(at) = self.indices.binary_search(&index) {
+            self.indices.insert(at, index);
+        }
+    }
 }
 
 /// An array in force.
@@ -155,8 +161,8 @@ impl ArrayKeys {
         }
     }
 
-    /// The keys that a namespace has of it.
-    pub fn keys_in(&self, map: &Map, namespace: Namespace) -> BTreeMap<Part, Arc<Datum>> {
+    /// The keys that a namespace has of it, by their parts.
+    pub fn keys_in(&self, map: &Map, namespace: Namespace) -> Vec<(Part, Arc<Datum>)> {
         let there = self.there(map);
         let element = |index: &usize| {
             let first = &map.get(self.element(*index))?.datum;

@@ -5,9 +5,7 @@
 //! is one name; the others are found among the keys. An inactive layer has no
 //! value, so nothing belongs to it: what all have in common is never forgotten.
 
-use std::collections::BTreeSet;
-
-use milieu_keys::{Pattern, Piece, escape_value, pattern::LevelPattern};
+use milieu_keys::{Pattern, Piece, escape_value, pattern::LevelPattern, sort};
 
 use crate::{
     batch::Batch,
@@ -38,7 +36,7 @@ impl Core {
         cells[slot as usize] = unsafe { LayerCell::new(value.as_ptr(), value.len()) };
         let mut belonging = Belonging {
             bound: Bound::new(id, value),
-            names: BTreeSet::new(),
+            names: Vec::new(),
             patterns: Vec::new(),
         };
         let plan = self.plan.clone();
@@ -47,7 +45,7 @@ impl Core {
             let slots = own.slots();
             if slots == [slot] {
                 // Only this layer makes the name, so the name is known.
-                belonging.names.insert(own.name(Layers(&cells)));
+                belonging.names.push(own.name(Layers(&cells)));
             } else if slots.contains(&slot) {
                 belonging.patterns.push(&planned.spec.pattern);
             }
@@ -62,7 +60,7 @@ impl Core {
 
 /// The names that belong to a value of a layer.
 struct Belonging<'a> {
-    names: BTreeSet<String>,
+    names: Vec<String>,
     /// Which make further names, together with other layers.
     patterns: Vec<&'a Pattern>,
     bound: Bound<'a>,
@@ -78,14 +76,16 @@ impl Belonging<'_> {
                 for name in [Some(name.to_string()), array].into_iter().flatten() {
                     let mut patterns = self.patterns.iter();
                     if patterns.any(|pattern| self.bound.makes(pattern, &name)) {
-                        self.names.insert(name);
+                        self.names.push(name);
                     }
                 }
             });
         }
+        sort::by(&mut self.names, Ord::cmp);
+        self.names.dedup();
         let mut batch = Batch::default();
-        for name in self.names {
-            batch.remove_all(map, schema, &name);
+        for name in &self.names {
+            batch.remove_all(map, schema, name);
         }
         batch
     }

@@ -1,7 +1,7 @@
 //! An environment that is new to a coordinator: the keys that are loaded get its
 //! types, or are refused.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use milieu_keys::sort;
 
@@ -164,47 +164,49 @@ impl<'a> News<'a> {
 
     /// Makes the column of every array that is new.
     fn make_arrays(&self, root: &Map, typed: &mut Typed) {
-        let mut found: BTreeMap<String, (ArrayKeys, There)> = BTreeMap::new();
+        let mut found: Vec<(String, Part, &Arc<Datum>)> = Vec::new();
         root.for_each(|column| {
-            let Some((keys, (name, part))) = keys_of(column).zip(part_of(&column.datum.name))
-            else {
-                return;
-            };
-            if !found.contains_key(&name) {
-                let is_new = ArrayKeys::find(&self.new, &name).is_some();
-                let array = ArrayKeys::find(&self.arrays, &name).filter(|_| is_new);
-                let Some(array) = array else {
-                    return;
-                };
-                found.insert(name.clone(), (array, There::default()));
-            }
-            if let Some((array, there)) = found.get_mut(&name) {
-                there.add(part, keys);
-                let check = |datum: &Arc<Datum>| array.check(part, datum).err();
-                typed.invalid.extend(keys.candidates().filter_map(check));
+            if let Some((keys, (name, part))) = keys_of(column).zip(part_of(&column.datum.name)) {
+                found.push((name, part, keys));
             }
         });
-        for (array, there) in found.into_values() {
-            typed.invalid.extend(array.check_count(root).err());
-            if array.is_made(root) {
-                continue;
+        sort::by(&mut found, |a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        for parts in found.chunk_by(|a, b| a.0 == b.0) {
+            let name = &parts[0].0;
+            let is_new = ArrayKeys::find(&self.new, name).is_some();
+            let array = ArrayKeys::find(&self.arrays, name).filter(|_| is_new);
+            if let Some(array) = array {
+                make_array(&array, parts, root, typed);
             }
-            // Contexts point into the column of another environment's array.
-            let known = root.get(array.place);
-            if known.is_some_and(|column| column.datum.elements.is_some()) {
-                typed.replaced.push(array.place.hash());
-            }
-            array.rebuild(&mut typed.root, there);
         }
     }
 }
 
-impl There {
-    fn add(&mut self, part: Part, keys: &Arc<Datum>) {
+/// Makes the column of an array that has these parts, in their order.
+fn make_array(
+    array: &ArrayKeys,
+    parts: &[(String, Part, &Arc<Datum>)],
+    root: &Map,
+    typed: &mut Typed,
+) {
+    let mut there = There::default();
+    for (_, part, keys) in parts {
         match part {
-            Part::Element(index) => drop(self.indices.insert(index)),
-            Part::Itself => self.itself = Some(keys.clone()),
+            Part::Element(index) => there.indices.push(*index),
+            Part::Itself => there.itself = Some((*keys).clone()),
             Part::Misnamed(_) => {}
         }
+        let check = |datum: &Arc<Datum>| array.check(*part, datum).err();
+        typed.invalid.extend(keys.candidates().filter_map(check));
     }
+    typed.invalid.extend(array.check_count(root).err());
+    if array.is_made(root) {
+        return;
+    }
+    // Contexts point into the column of another environment's array.
+    let known = root.get(array.place);
+    if known.is_some_and(|column| column.datum.elements.is_some()) {
+        typed.replaced.push(array.place.hash());
+    }
+    array.rebuild(&mut typed.root, there);
 }

@@ -1,6 +1,6 @@
 //! A source that says something new: all keys of one namespace at once.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use milieu_keys::{Key, KeySet, Namespace, Origin, rules::REDACTED, sort};
 
@@ -123,19 +123,16 @@ struct Source<'a> {
     keys: &'a KeySet,
 }
 
-/// The keys that a map has of an array and what the source says of it.
-struct Group<'a> {
-    array: ArrayKeys,
-    here: BTreeMap<Part, Arc<Datum>>,
-    now: BTreeMap<Part, &'a Key>,
-}
+/// A part of an array by the array's name, and what the source says of it now.
+type PartOf<'a> = (Box<str>, Part, Option<&'a Key>);
 
 /// What a source says, compared with what is there.
 struct Comparison<'a> {
     source: &'a Source<'a>,
     schema: &'a Schema,
     batch: Batch,
-    groups: BTreeMap<Box<str>, Group<'a>>,
+    /// Of the arrays that the source says something of, or did.
+    parts: Vec<PartOf<'a>>,
     invalid: Vec<Invalid>,
 }
 
@@ -155,14 +152,17 @@ impl<'a> Comparison<'a> {
             source,
             schema,
             batch: Batch::default(),
-            groups: BTreeMap::new(),
+            parts: Vec::new(),
             invalid: Vec::new(),
         };
         comparison.add_said(map);
         comparison.add_gone(map);
-        let groups = std::mem::take(&mut comparison.groups);
-        for group in groups.into_values() {
-            comparison.decide_array(group, map);
+        let mut parts = std::mem::take(&mut comparison.parts);
+        sort::by(&mut parts, |a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        for of_one in parts.chunk_by(|a, b| a.0 == b.0) {
+            if let Some(array) = ArrayKeys::find(&schema.arrays, &of_one[0].0) {
+                comparison.decide_array(array, of_one, map);
+            }
         }
         match comparison.invalid.is_empty() {
             true => Ok(comparison.batch),
@@ -178,7 +178,7 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             if let Some((array, part)) = ArrayKeys::of(&self.schema.arrays, key.name()) {
-                self.group(array, map).now.insert(part, key);
+                self.parts.push((array.name, part, Some(key)));
                 continue;
             }
             let place = Place::of(key.name());
@@ -202,24 +202,13 @@ impl<'a> Comparison<'a> {
                 return;
             };
             match ArrayKeys::of(&self.schema.arrays, &here.name) {
-                Some((array, _)) => drop(self.group(array, map)),
+                Some((array, part)) => self.parts.push((array.name, part, None)),
                 None => {
                     let place = Place::of(&here.name);
                     self.batch.keys.push((place, Edit::Take(namespace)));
                 }
             }
         });
-    }
-
-    fn group(&mut self, array: ArrayKeys, map: &Map) -> &mut Group<'a> {
-        let namespace = self.source.namespace;
-        self.groups
-            .entry(array.name.clone())
-            .or_insert_with(|| Group {
-                here: array.keys_in(map, namespace),
-                now: BTreeMap::new(),
-                array,
-            })
     }
 
     /// What to do about a key, of which `here` is in the map, perhaps hidden by
@@ -248,16 +237,14 @@ impl<'a> Comparison<'a> {
         key.map(Key::value)
     }
 
-    fn decide_array(&mut self, group: Group<'a>, map: &Map) {
-        let Group { array, here, now } = group;
+    fn decide_array(&mut self, array: ArrayKeys, parts: &[PartOf<'a>], map: &Map) {
         let namespace = self.source.namespace;
-        let common = if here.values().any(|here| here.is_assigned()) {
-            let text = |now: &'a Key| now.value();
-            let same = here.keys().eq(now.keys())
-                && here
-                    .values()
-                    .map(|here| &*here.text)
-                    .eq(now.values().copied().map(text));
+        let here = array.keys_in(map, namespace);
+        let said = parts.iter();
+        let now: Vec<(Part, &Key)> = said.filter_map(|it| Some((it.1, it.2?))).collect();
+        let common = if here.iter().any(|(_, here)| here.is_assigned()) {
+            let before = here.iter().map(|(part, here)| (*part, &*here.text));
+            let same = before.eq(now.iter().map(|(part, now)| (*part, now.value())));
             match same && array.keys_in(map, Namespace::Proc).is_empty() {
                 true => Some(Decision::Put),
                 false => Some(Decision::Check),
@@ -273,13 +260,14 @@ impl<'a> Comparison<'a> {
         };
         let mut edit = ArrayEdit::new(array);
         for (part, key) in &now {
-            let own = || self.decide(here.get(part), key, false);
+            let own = || self.decide(find(&here, *part), key, false);
             let put = self.edit(key, common.unwrap_or_else(own));
             put.into_iter().for_each(|put| edit.add(*part, put));
         }
         if common.is_none() {
-            let gone = here.keys().filter(|part| !now.contains_key(part));
-            gone.for_each(|part| edit.add(*part, Edit::Take(namespace)));
+            for (part, _) in here.iter().filter(|it| find(&now, it.0).is_none()) {
+                edit.add(*part, Edit::Take(namespace));
+            }
         }
         if !edit.is_empty() {
             self.batch.arrays.push(edit.into());
@@ -287,11 +275,11 @@ impl<'a> Comparison<'a> {
     }
 
     /// Whether the source has said the very same of an array before.
-    fn said_all_before(&self, array: &ArrayKeys, now: &BTreeMap<Part, &Key>) -> bool {
-        let same = |(part, key): (&Part, &&Key)| {
+    fn said_all_before(&self, array: &ArrayKeys, now: &[(Part, &Key)]) -> bool {
+        let same = |(part, key): &(Part, &Key)| {
             self.said_before(&array.part_name(*part)) == Some(key.value())
         };
-        let next = (0..).find(|index| !now.contains_key(&Part::Element(*index)));
+        let next = (0..).find(|index| find(now, Part::Element(*index)).is_none());
         let more = next.and_then(|next| self.said_before(&array.element_name(next)));
         more.is_none() && now.iter().all(same)
     }
@@ -311,6 +299,12 @@ impl<'a> Comparison<'a> {
             }
         }
     }
+}
+
+/// What is known of a part, in a list by parts.
+fn find<T>(parts: &[(Part, T)], part: Part) -> Option<&T> {
+    let at = parts.binary_search_by_key(&part, |(part, _)| *part).ok()?;
+    Some(&parts[at].1)
 }
 
 impl Difference {

@@ -219,7 +219,8 @@ pub struct Schema {
     ids: Vec<Arc<str>>,
     values: HashMap<&'static str, Arc<ValueSpec>>,
     enums: Vec<Vec<String>>,
-    plans: HashMap<Identity, Arc<Plan>>,
+    /// A handful, so that looking through them takes no time.
+    plans: Vec<(Identity, Arc<Plan>)>,
     /// The values that are arrays.
     pub arrays: Vec<Arc<ValueSpec>>,
     /// Whether two patterns can name one key, which then has both their rules.
@@ -290,7 +291,9 @@ impl Schema {
 
     /// The plan of an environment that is known already.
     pub fn known_plan(&self, environment: &Description) -> Option<Arc<Plan>> {
-        self.plans.get(&environment.identity).cloned()
+        let is_it = |(identity, _): &&(Identity, Arc<Plan>)| *identity == environment.identity;
+        let (_, plan) = self.plans.iter().find(is_it)?;
+        Some(plan.clone())
     }
 
     /// Values of an environment, with those that are new; nothing is remembered yet.
@@ -348,7 +351,7 @@ impl Schema {
         let plan = Arc::new(Plan::new(planned.collect(), |slot| {
             ids[slot as usize].clone()
         }));
-        self.plans.insert(environment.identity, plan.clone());
+        self.plans.push((environment.identity, plan.clone()));
         plan
     }
 

@@ -1,7 +1,6 @@
 //! The files behind a key set, and what is known of the keys in them.
 
 use std::{
-    collections::HashSet,
     fs,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, Weak},
@@ -175,7 +174,8 @@ pub(crate) struct Known {
 
 #[derive(Default)]
 struct Told {
-    environments: HashSet<Identity>,
+    /// A handful, so that looking through them takes no time.
+    environments: Vec<Identity>,
     values: Vec<&'static Descriptor>,
     /// Keys that are no more, and why.
     removed: Vec<(String, &'static str)>,
@@ -193,9 +193,10 @@ impl Known {
             metadata.any(|(key, _)| words.iter().any(|word| key.starts_with(word)))
         };
         let mut told = lock(&self.told);
-        if !told.environments.insert(environment.identity()) {
+        if told.environments.contains(&environment.identity()) {
             return Ok(false);
         }
+        told.environments.push(environment.identity());
         let removed = environment.removed();
         if removed.is_empty() && !environment.values().iter().any(|v| says(&v)) {
             return Ok(false);

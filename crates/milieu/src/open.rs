@@ -1,7 +1,6 @@
 //! A program's surroundings, and contexts over environments in them.
 
 use std::{
-    collections::HashSet,
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -23,7 +22,7 @@ pub struct Milieu {
     #[cfg(feature = "store")]
     pub(crate) files: Files,
     /// Environments of which every required key has a value.
-    complete: Mutex<HashSet<Identity>>,
+    complete: Mutex<Vec<Identity>>,
     #[cfg(feature = "stream")]
     pub(crate) kept: crate::streams::Kept,
 }
@@ -127,7 +126,7 @@ impl Milieu {
         if !missing.is_empty() {
             return Err(Error::Missing(missing));
         }
-        complete().insert(environment.identity());
+        complete().push(environment.identity());
         Ok(())
     }
 

@@ -97,7 +97,7 @@ impl Store {
     /// Changes that have to go with these, so that no key comes to light again
     /// under an old name.
     pub(crate) fn completed(&self, changes: &[&Change], namespace: Namespace) -> Vec<Change> {
-        if self.notices().is_empty() {
+        if cfg!(not(feature = "checks")) || self.notices().is_empty() {
             return Vec::new();
         }
         let changes: Vec<Change> = changes.iter().map(|change| (*change).clone()).collect();
