@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, Weak},
     time::SystemTime,
 };
 
@@ -22,8 +22,7 @@ pub(crate) struct Files {
     /// All of them, in the order of the cascade.
     pub places: Vec<Place>,
     pub known: Arc<Known>,
-    /// Who persists.
-    pub author: Author,
+    author: OnceLock<Author>,
     watches: Mutex<Vec<Weak<dyn Watches>>>,
 }
 
@@ -43,7 +42,7 @@ impl Files {
                 user: Mutex::new(of_user(keys)),
                 told: Mutex::default(),
             }),
-            author: Author::of_this_process(),
+            author: OnceLock::new(),
             watches: Mutex::default(),
         }
     }
@@ -81,9 +80,16 @@ impl Files {
 
     fn prepared(&self, store: Store) -> Store {
         let told = lock(&self.known.told);
-        store
-            .signed(self.author.clone(), SystemTime::now)
-            .knowing(told.migration.clone(), told.secrets.clone())
+        let store = match cfg!(feature = "history") {
+            true => store.signed(self.author().clone(), SystemTime::now),
+            false => store,
+        };
+        store.knowing(told.migration.clone(), told.secrets.clone())
+    }
+
+    /// Who persists.
+    pub fn author(&self) -> &Author {
+        self.author.get_or_init(Author::of_this_process)
     }
 
     /// From now on this watch is told of what the program writes.

@@ -133,7 +133,7 @@ impl Milieu {
             *catalogue.functions_mut() = functions
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .clone();
-            let author = &self.files.author;
+            let author = self.files.author();
             let origin = format!("{}/{}/{}", author.host, author.program, author.process);
             let since = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
