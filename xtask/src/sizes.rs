@@ -193,6 +193,11 @@ const SETS: &[Set] = &[
         files: true,
     },
     Set {
+        name: "streams",
+        features: "stream",
+        files: true,
+    },
+    Set {
         name: "all",
         features: "default",
         files: true,
