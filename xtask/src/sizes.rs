@@ -347,7 +347,18 @@ fn shown(target: &Target, trivial: u64, alike: u64, all: &[Sizes]) -> String {
         (size > 0).then(|| row(name, 0, size))
     });
     rows.extend(others);
+    if let Some((name, size)) = installed(target) {
+        rows.push(row(&format!("{name}, as it is installed here"), 0, size));
+    }
     table::render(&columns, &rows)
+}
+
+/// The library of others that is installed, and its size: distributions strip it.
+fn installed(target: &Target) -> Option<(String, u64)> {
+    let folder = Path::new("/usr/lib").join(target.tools);
+    let file = folder.join("libxml2.so.2").canonicalize().ok()?;
+    let size = std::fs::metadata(&file).ok()?.len();
+    Some((file.file_name()?.to_str()?.to_owned(), size))
 }
 
 fn above(program: u64, trivial: u64) -> i64 {
