@@ -17,6 +17,11 @@ template <class T>
 void give(milieu_answer *answer, const T &value) {
     if constexpr (std::is_same_v<T, bool>) {
         check(milieu_answer_give(answer, milieu_datum_bool(value)));
+    } else if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
+        milieu_datum datum = milieu_datum_nothing();
+        datum.kind = MILIEU_U64;
+        datum.content.natural = value;
+        check(milieu_answer_give(answer, datum));
     } else if constexpr (std::is_integral_v<T>) {
         check(milieu_answer_give(answer, milieu_datum_whole(static_cast<std::int64_t>(value))));
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -43,7 +48,7 @@ milieu_result compute(void *user, const milieu_event *event, milieu_answer *answ
 
 /**
  * Registers a function that flows name by `$name`: it takes an Event and returns a bool, a number,
- * a text, or an optional of these. It comes before the Streams of the coordinator. With `blocks` it
+ * a text, a point or a distance in time, or an optional of these. It comes before the Streams of the coordinator. With `blocks` it
  * may take long. Several threads may call it at once.
  */
 template <class Compute>
