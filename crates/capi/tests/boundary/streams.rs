@@ -231,7 +231,7 @@ fn structs_and_what_they_point_to_are_copied() {
                 speed: 7,
                 from: text(&north),
             };
-            let gusts = vec![gust, Gust { speed: 9, ..gust }];
+            let gusts = [gust, Gust { speed: 9, ..gust }];
             let weather = Weather {
                 temperature: 21.5,
                 gusts: gusts.as_ptr(),
