@@ -265,6 +265,8 @@ private:
             switched_ = replies_ = 0;
             begun_ns_ = processor_ns();
         } else if (path == "end") {
+            // On a machine that does much else the loop may not have had its turn yet.
+            while (options_.loop == "switch" && switched_ == 0) std::this_thread::sleep_for(1ms);
             loops_.set(false);
             body = "processor_ns=" + std::to_string(processor_ns() - begun_ns_)
                 + " replies=" + std::to_string(replies_) + " switches=" + std::to_string(switched_)
