@@ -34,7 +34,13 @@ impl Page<'_> {
                 "The compiler is told `pkg-config --cflags --libs milieu`.",
             ));
         page.control("SH", ["DESCRIPTION"]);
+        // A section begins with a paragraph by itself.
+        let mut has_begun = true;
         for part in parts(header) {
+            let is_section = matches!(part, Part::Section(_));
+            if !is_section && !has_begun {
+                page.control("PP", []);
+            }
             match part {
                 Part::Prose(text) => paragraphs(&mut page, &text),
                 Part::Section(name) => {
@@ -42,6 +48,7 @@ impl Page<'_> {
                 }
                 Part::Item { about, code } => item(&mut page, &about, &code),
             }
+            has_begun = is_section;
         }
         page.control("SH", ["SEE ALSO"]);
         let mut line = Vec::new();
@@ -97,7 +104,8 @@ fn parts(header: &str) -> impl Iterator<Item = Part> {
             }
             let mut code: Vec<String> = Vec::new();
             let mut depth = 0;
-            while let Some(line) = lines.next_if(|it| depth > 0 || !it.is_empty()) {
+            let goes_on = |line: &str| !line.is_empty() && !line.starts_with("/**");
+            while let Some(line) = lines.next_if(|it| depth > 0 || goes_on(it)) {
                 depth += line.matches('{').count();
                 depth -= line.matches('}').count();
                 code.push(line.to_owned());
@@ -129,7 +137,7 @@ fn comment<'a>(first: &str, rest: &mut impl Iterator<Item = &'a str>) -> Vec<Str
 
 /// A declaration, and what is said about it.
 fn item(page: &mut Roff, about: &[String], code: &[String]) {
-    page.control("PP", []).control("nf", []);
+    page.control("nf", []);
     for line in code {
         let declared = line.strip_prefix("MILIEU_CHECKED ").unwrap_or(line);
         // What an inline function does is for the compiler.
@@ -247,6 +255,10 @@ struct two {
 static inline int inlined(void) {
     return 2;
 }
+/** So is this. */
+static inline int inlined_too(void) {
+    return 3;
+}
 ";
 
     #[test]
@@ -299,6 +311,13 @@ A struct.
 .fi
 .RS
 Is inline.
+.RE
+.PP
+.nf
+\fBstatic inline int inlined_too(void);\fR
+.fi
+.RS
+So is this.
 .RE
 .SH "SEE ALSO"
 \fBone\fR(1), \fBthree\fR(3)

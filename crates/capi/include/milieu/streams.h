@@ -452,7 +452,7 @@ typedef struct milieu_operator {
     uint32_t abi;
     /** How many flows it reads; 0: one or more, whose order does not matter. */
     uint32_t inputs;
-    /** MILIEU_OPERATOR_…, or-ed. */
+    /** MILIEU_OPERATOR_*, or-ed. */
     uint32_t flags;
     uint32_t parameter_count;
     /** What flows call it: a word. That of an operator of Milieu takes its place. */

@@ -32,8 +32,8 @@ use crate::terminal;
 #[command(after_help = "\
 Patterns, a line each, the first that fits counts, `#` begins a remark:
   start GLOB => ROLE [critical[=NICE]] [lazy] [stack=BYTES] [exclude]
-  name GLOB => …       by the thread's name instead of its start function's symbol
-  number N[-M] => …    by the order of creation; the first thread is 0
+  name GLOB => ROLE     by the thread's name instead of its start function's symbol
+  number N[-M] => ROLE  by the order of creation; the first thread is 0
 
 Examples:
   milieu thread run -- memcached -t 16
