@@ -131,7 +131,8 @@ fn declared_in(headers: &[&str]) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut called = BTreeSet::new();
     let mut defined = BTreeSet::new();
-    for line in header.lines() {
+    let is_code = |line: &&str| !line.trim_start().starts_with(['*', '/']);
+    for line in header.lines().filter(is_code) {
         let mut rest = line;
         while let Some(at) = rest.find("milieu_") {
             let end = rest[at..]
