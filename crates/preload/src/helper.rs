@@ -1,10 +1,10 @@
 //! A thread of ours, which looks after critical threads: there as soon as a process is
 //! mediated, asleep while it has none, and gone with the program's last thread.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
 
@@ -16,6 +16,8 @@ const PERIOD_NS: u64 = 250_000_000;
 
 static IS_THERE: AtomicBool = AtomicBool::new(false);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// Which thread it is, or 0.
+static IDENTITY: AtomicUsize = AtomicUsize::new(0);
 /// Changes with every call of [`wake`].
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
@@ -34,7 +36,6 @@ pub fn start(served: &Served) -> bool {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         real::pthread_attr_init(attr.as_mut_ptr());
-        libc::pthread_attr_setdetachstate(attr.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let argument = argument.cast_mut().cast::<c_void>();
         let error = real::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), run, argument);
         real::pthread_attr_destroy(attr.as_mut_ptr());
@@ -43,13 +44,18 @@ pub fn start(served: &Served) -> bool {
     };
     if error != 0 {
         IS_THERE.store(false, Ordering::Release);
+        return false;
     }
-    error == 0
+    // SAFETY: it was written.
+    let identity = unsafe { thread.assume_init() };
+    IDENTITY.store(identity as usize, Ordering::Release);
+    true
 }
 
 /// In the child of `fork`, where it is not.
 pub fn after_fork() {
     IS_THERE.store(false, Ordering::Release);
+    IDENTITY.store(0, Ordering::Release);
 }
 
 /// There is a critical thread.
@@ -63,11 +69,25 @@ pub fn wake() {
     kernel::wake(&CALLS);
 }
 
-/// The program's last thread has ended, or the process ends.
+/// The process ends.
 pub fn end() {
     IS_OVER.store(true, Ordering::Release);
     if IS_THERE.load(Ordering::Acquire) {
         wake();
+    }
+}
+
+/// The program's last thread ends, and it before: who is last calls what the program wants
+/// called at the end, and needs the program's files for it.
+pub fn end_first() {
+    end();
+    let identity = IDENTITY.swap(0, Ordering::AcqRel);
+    if identity != 0 {
+        // SAFETY: it is ours, and nobody else waits for it.
+        state::uncancelled(|| unsafe {
+            libc::pthread_join(identity as libc::pthread_t, null_mut());
+        });
+        IS_THERE.store(false, Ordering::Release);
     }
 }
 
@@ -100,6 +120,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
             0,
         )
     };
+    let is_apart = leave_files();
     loop {
         let calls = CALLS.load(Ordering::Acquire);
         if IS_OVER.load(Ordering::Acquire) {
@@ -108,7 +129,10 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         let now = kernel::boot_time_ns();
         let due = served
             .program
-            .tick_and_tell(now, &mut |entry| tell(entry.tid));
+            .tick_and_tell(now, &mut |entry| match is_apart {
+                true => with_standard_error(|| tell(entry.tid)),
+                false => tell(entry.tid),
+            });
         let span = match due {
             _ if !served.program.has_critical() => None,
             Some(due) => Some(due.saturating_sub(now).clamp(1_000_000, PERIOD_NS)),
@@ -116,4 +140,32 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         };
         kernel::wait(&CALLS, calls, span);
     }
+}
+
+/// Has no files in common with the program any more, and none of its own: each that this
+/// thread opens for a moment would change the numbers that the program's get. Before
+/// Linux 5.9 they stay common.
+fn leave_files() -> bool {
+    close_all(libc::CLOSE_RANGE_UNSHARE)
+}
+
+fn close_all(flags: c_uint) -> bool {
+    let (first, last): (c_uint, c_uint) = (0, c_uint::MAX);
+    // SAFETY: the files are this thread's alone from then on, or have been.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) == 0 }
+}
+
+/// Does something while this thread, which has no files, has the program's standard error
+/// output.
+fn with_standard_error(action: impl FnOnce()) {
+    const STANDARD_ERROR: c_int = libc::STDERR_FILENO;
+    // SAFETY: numbers only; what cannot be had is -1, which the next call refuses.
+    unsafe {
+        let process = libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0 as c_uint);
+        let number = STANDARD_ERROR as c_uint;
+        let file = libc::syscall(libc::SYS_pidfd_getfd, process as c_int, number, 0 as c_uint);
+        libc::dup2(file as c_int, STANDARD_ERROR);
+    }
+    action();
+    close_all(0);
 }

@@ -48,19 +48,16 @@ fn at_home<T>(action: impl FnOnce() -> T) -> T {
         return action();
     };
     let identity = kernel::identity();
-    let Some(own) = served.program.heritage(identity) else {
+    let Ok(entry) = served.program.table().lines().entry(identity) else {
         return action();
     };
     let tid = kernel::thread_id();
-    let is_it = served
-        .program
-        .table()
-        .lines()
-        .entry(identity)
-        .is_ok_and(|it| it.tid == tid);
-    if !is_it {
+    if entry.tid != tid {
+        // It has inherited where its creator was, which may have been moved since.
         // What cannot be taken back stays.
-        let _ = served.program.bring(tid, &own);
+        if let Ok(own) = served.program.own(identity) {
+            let _ = served.program.bring(tid, &own);
+        }
         return action();
     }
     served.program.set_away(identity, true);

@@ -333,7 +333,7 @@ impl Served {
     /// Before `fork`.
     pub fn before_fork(&self) {
         self.measuring.hold();
-        self.program.before_fork();
+        self.program.before_fork(kernel::identity());
     }
 
     /// After `fork`, in the parent.
@@ -361,8 +361,7 @@ pub fn after_fork_in_child(was_alone: bool) {
             before.forget();
         }
     }
-    let identity = kernel::identity();
-    if served.program.after_fork_in_child(identity).is_err() {
+    if served.program.after_fork_in_child().is_err() {
         return;
     }
     let standing: Option<Standing> = record::after_fork(served);

@@ -299,6 +299,6 @@ pub extern "C" fn end(record: *mut c_void) {
         return;
     }
     if record.end(served) {
-        crate::helper::end();
+        crate::helper::end_first();
     }
 }

@@ -58,6 +58,8 @@ struct State {
     guard: Option<Guard>,
     refused: u32,
     refused_last: Option<Errno>,
+    /// What there is to know of a thread that forks.
+    forking: Option<(Slot, Entry)>,
     /// The machine's memory, given back after it.
     _nodes: Nodes,
 }
@@ -90,6 +92,7 @@ impl Program {
                 guard: None,
                 refused: 0,
                 refused_last: None,
+                forking: None,
                 _nodes: nodes,
             }),
         };
@@ -200,16 +203,6 @@ impl Program {
         let slot = self.table.lines().insert(entry)?;
         self.tell(|machine, out| machine.add_from(slot, tid, kind, from, out));
         Ok(slot)
-    }
-
-    /// What a thread wants of itself, if the mediator has put it elsewhere: whatever
-    /// it creates shall have that, and inherits something else.
-    #[must_use]
-    pub fn heritage(&self, identity: u64) -> Option<Scheduling> {
-        // Nobody is moved meanwhile.
-        let _state = self.state.lock().ok()?;
-        let entry = self.table.lines().entry(identity).ok()?;
-        (entry.region != Region::Own).then_some(entry.own)
     }
 
     /// Puts a thread or process, which has inherited its place from a thread that the
@@ -402,6 +395,8 @@ impl Program {
     /// # Errors
     /// If it is not listed, or has ended.
     pub fn own(&self, identity: u64) -> Result<Scheduling, Errno> {
+        // Nobody is moved meanwhile, except by whom a signal handler has interrupted.
+        let _state = self.state.lock();
         let entry = self.table.lines().entry(identity);
         let entry = entry.map_err(|_| Errno(libc::ESRCH))?;
         if entry.region == Region::Own {
@@ -489,10 +484,16 @@ impl Program {
         state.guard = None;
     }
 
-    /// Before `fork`: waits until nobody is in the middle of something, and keeps
-    /// it so.
-    pub fn before_fork(&self) {
-        self.state.hold();
+    /// Before `fork`, by the thread that calls it: waits until nobody is in the middle
+    /// of something, and keeps it so.
+    pub fn before_fork(&self, identity: u64) {
+        // It fails in a signal handler that has interrupted who holds it.
+        if let Ok(mut state) = self.state.lock() {
+            let lines = self.table.lines();
+            let entry = lines.entry(identity).ok();
+            state.forking = lines.slot(identity).zip(entry);
+            core::mem::forget(state);
+        }
     }
 
     /// After `fork`, in the parent, whether or not there is a child.
@@ -505,20 +506,19 @@ impl Program {
     ///
     /// # Errors
     /// If there is no memory; then the program must not be used.
-    pub fn after_fork_in_child(&self, identity: u64) -> Result<(), Errno> {
+    pub fn after_fork_in_child(&self) -> Result<(), Errno> {
         self.state.reset();
-        self.table.after_fork(identity)?;
-        let lines = self.table.lines();
-        let slot = lines.slot(identity);
         let mut state = self.state.lock()?;
-        let tid = kernel::thread_id();
+        let forking = state.forking.take();
+        let slot = self.table.after_fork(forking.map(|(_, entry)| entry))?;
         if let Some(means) = &mut state.means {
             means.after_fork();
         }
-        match slot {
-            Some(slot) => state.apply(lines, |machine, out| machine.after_fork(slot, tid, out)),
-            None => state.apply(lines, |machine, out| machine.after_fork(Slot(!0), tid, out)),
-        }
+        let before = forking.map_or(Slot(!0), |(slot, _)| slot);
+        let (slot, tid) = (slot.unwrap_or(before), kernel::thread_id());
+        state.apply(self.table.lines(), |machine, out| {
+            machine.after_fork(before, slot, tid, out);
+        });
         Ok(())
     }
 

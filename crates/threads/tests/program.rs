@@ -3,6 +3,8 @@
 //! Nothing here depends on how long anything takes. What needs a privilege, or a
 //! control group, is tried on whatever rungs work on this machine.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -428,12 +430,16 @@ fn a_child_has_a_table_of_its_own_and_has_returned() {
             .expect("a line");
         let urgent = Waiting::listed(program, &critical(0));
         let others = program.table().lines().iter().count();
-        program.before_fork();
+        let (mut waits, mut wakes) = UnixStream::pair().expect("two ends");
+        program.before_fork(me);
         // SAFETY: the child makes system calls, reads files and exits; what it
         // allocates glibc provides for.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let is_own = program.after_fork_in_child(me).is_ok()
+            // In the parent it has returned by now, and the child has not.
+            let is_woken = waits.read_exact(&mut [0]).is_ok();
+            let is_own = is_woken
+                && program.after_fork_in_child().is_ok()
                 && program.table().lines().iter().count() == 1
                 && View::of_process(std::process::id()).is_ok_and(|it| it.iter().count() == 1)
                 && scheduling::of(kernel::thread_id()) == Ok(own)
@@ -449,6 +455,8 @@ fn a_child_has_a_table_of_its_own_and_has_returned() {
             unsafe { libc::_exit(i32::from(!is_own)) };
         }
         program.after_fork_in_parent();
+        program.exclude(me);
+        wakes.write_all(&[0]).expect("the child reads");
         let mut status = -1;
         // SAFETY: the child is ours.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);

@@ -275,9 +275,9 @@ impl<'m> Machine<'m> {
     }
 
     /// The process has forked, and this is the child, where one thread is left. It
-    /// has a new number, is critical no more, and returns.
-    pub fn after_fork(&mut self, slot: Slot, tid: u32, out: Sink<'_>) {
-        let own = self.node(slot).copied();
+    /// has a new number and may have another slot, is critical no more, and returns.
+    pub fn after_fork(&mut self, before: Slot, slot: Slot, tid: u32, out: Sink<'_>) {
+        let own = self.node(before).copied();
         let mut link = self.first;
         while let Some(at) = self.linked(link) {
             link = self.nodes[at].next;

@@ -260,7 +260,7 @@ fn apply(machine: &mut Machine<'_>, event: &Event, now: &mut u64, out: &mut dyn 
             machine.tick(*now, out);
         }
         Event::Open(is_open) => machine.set_open(is_open, out),
-        Event::Fork(slot) => machine.after_fork(Slot(slot), 100 + slot, out),
+        Event::Fork(slot) => machine.after_fork(Slot(slot), Slot(slot), 100 + slot, out),
     }
 }
 

@@ -97,14 +97,15 @@ impl Table {
 
     /// Makes the table one of the child that `fork` has made, in which only the
     /// thread lives that called it, and leaves the parent's to the parent. To be
-    /// called in the child, before anything else here.
+    /// called in the child, before anything else here, with what was known of the
+    /// thread before: the table that is shared already tells of the parent's. Where
+    /// the thread is now.
     ///
     /// Without a descriptor to spare the table works, but others cannot see it.
     ///
     /// # Errors
     /// If there is no memory; then the table must not be used.
-    pub fn after_fork(&self, identity: u64) -> Result<(), Errno> {
-        let own = self.lines().entry(identity);
+    pub fn after_fork(&self, own: Option<Entry>) -> Result<Option<Slot>, Errno> {
         let count = self.memory.line_count;
         let at = Some(self.memory.start);
         // The parent's goes first, for where no descriptor is to spare.
@@ -120,11 +121,8 @@ impl Table {
             Err(_) => core::mem::forget(Mapping::new(None, count, at)?),
         }
         self.begin();
-        if let Ok(own) = own {
-            let tid = kernel::thread_id();
-            let _ = self.lines().insert(Entry { tid, ..own });
-        }
-        Ok(())
+        let tid = kernel::thread_id();
+        Ok(own.and_then(|own| self.lines().insert(Entry { tid, ..own }).ok()))
     }
 
     /// Writes the header; the magic last, so that nobody reads half of it.
