@@ -1,12 +1,16 @@
 //! Layers: what users write, and how a context holds them.
 
-use std::{borrow::Cow, marker::PhantomData, sync::Arc};
+use std::{
+    borrow::Cow,
+    marker::PhantomData,
+    sync::{Arc, PoisonError},
+};
 
 use milieu_keys::escape_value;
 
 use crate::{
     Descriptor, Value, arena::SHORT, core::Core, failure::Failed, frame::Filling, hash::Hash,
-    schema::ValueSpec, sync::lock,
+    schema::ValueSpec,
 };
 
 /// A layer: a dimension along which contextual values differ.
@@ -98,7 +102,8 @@ impl Scope<'_> {
     /// a panic with this payload would lead to comes when the layer is evaluated.
     #[doc(hidden)]
     pub fn fail(&self, failed: Failed) {
-        *lock(&self.core.panic) = Some(failed);
+        let slot = self.core.panic.lock();
+        *slot.unwrap_or_else(PoisonError::into_inner) = Some(failed);
     }
 }
 

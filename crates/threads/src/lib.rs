@@ -11,7 +11,6 @@
 #[cfg(any(test, loom))]
 extern crate std;
 
-#[cfg(not(loom))]
 mod action;
 pub mod attributes;
 pub mod kernel;
