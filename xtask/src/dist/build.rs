@@ -186,13 +186,16 @@ fn rustc(target: Option<&str>, arguments: &[&str]) -> Result<String> {
     if let Some(target) = target {
         rustc.args(["--target", target]);
     }
-    let folder = process::scratch("dist")?;
+    // Others may lay out a tree at the same time.
+    let folder = process::scratch(&format!("dist/{}", std::process::id()))?;
     let output = rustc
         .arg("--out-dir")
         .arg(&folder)
         .arg("-")
         .stdin(std::process::Stdio::null());
-    let output = output.output().context("rustc does not start")?;
+    let output = output.output().context("rustc does not start");
+    let _ = std::fs::remove_dir_all(&folder);
+    let output = output?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said += &String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
