@@ -313,9 +313,15 @@ impl Resolution {
 
     /// Appends the name in full.
     pub fn name_into(&self, layers: Layers<'_>, name: &mut String) {
+        /// The text's memory, all of what it has room for, and its length.
+        fn ends(name: &mut String) -> (*mut u8, usize) {
+            // SAFETY: nothing is written here.
+            let bytes = unsafe { name.as_mut_vec() };
+            (bytes.as_mut_ptr(), bytes.len())
+        }
         let room = Written::ROOM * self.pieces.len();
         name.reserve(room);
-        let (mut start, mut length) = (name.as_mut_ptr(), name.len());
+        let (mut start, mut length) = ends(name);
         for piece in &self.pieces {
             let then = match &piece.then {
                 Then::Layer(slot) => layers.short(*slot),
@@ -336,7 +342,7 @@ impl Resolution {
                 unsafe { name.as_mut_vec().set_len(length) };
                 piece.write(layers, name);
                 name.reserve(room);
-                (start, length) = (name.as_mut_ptr(), name.len());
+                (start, length) = ends(name);
             }
         }
         // SAFETY: as above.
