@@ -11,6 +11,7 @@ fn parsed(text: &str) -> (Settings<'_>, Vec<String>) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "defaults depend on a limit that Miri does not know")]
 fn settings_are_what_they_say() {
     assert_eq!(parsed("").0, Settings::default());
     let text = "stacks=force; set-sizes=shrink;floor=64K;margin=50;runs=0;threads=1;\
@@ -42,6 +43,7 @@ fn settings_are_what_they_say() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "defaults depend on a limit that Miri does not know")]
 fn what_is_no_setting_is_told_with_what_would_be_one() {
     for (text, word) in [
         ("stack=off", "`stacks`"),
