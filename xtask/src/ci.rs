@@ -2,10 +2,12 @@
 //!
 //! The checks are named steps, run one after the other; a failure does not stop
 //! the later ones. A step that this machine cannot run says so, with the
-//! command that mends it. The last line is `N passed, N failed`, where each
-//! test counts as one, and each step without tests of its own.
+//! command that mends it. The end repeats what failed, with what the test said;
+//! the last line is `N passed, N failed`, where each test counts as one, and each
+//! step without tests of its own.
 
 mod examples;
+mod harness;
 mod report;
 mod steps;
 
@@ -52,8 +54,12 @@ struct Surroundings {
 /// How a step ended.
 #[derive(Debug, PartialEq)]
 enum Outcome {
-    /// So many tests passed and so many failed.
-    Tests { passed: u64, failed: u64 },
+    /// So many tests passed and so many failed, and what is known of those.
+    Tests {
+        passed: u64,
+        failed: u64,
+        failures: Vec<String>,
+    },
     /// The machine lacks something; the remedy is a command.
     NotRun { lacks: String, remedy: String },
 }
@@ -61,9 +67,24 @@ enum Outcome {
 impl Outcome {
     /// The outcome of a step that has no tests of its own.
     fn of(success: bool) -> Self {
+        Self::counted(success.into(), (!success).into())
+    }
+
+    /// The outcome of a step that has said already what failed.
+    fn counted(passed: u64, failed: u64) -> Self {
         Self::Tests {
-            passed: success.into(),
-            failed: (!success).into(),
+            passed,
+            failed,
+            failures: Vec::new(),
+        }
+    }
+
+    /// The outcome of a step of which what failed has a name.
+    fn named(passed: u64, failures: Vec<String>) -> Self {
+        Self::Tests {
+            passed,
+            failed: failures.len() as u64,
+            failures,
         }
     }
 
@@ -71,15 +92,24 @@ impl Outcome {
     fn and(self, other: Outcome) -> Self {
         match (self, other) {
             (
-                Self::Tests { passed, failed },
+                Self::Tests {
+                    passed,
+                    failed,
+                    mut failures,
+                },
                 Self::Tests {
                     passed: more,
                     failed: worse,
+                    failures: others,
                 },
-            ) => Self::Tests {
-                passed: passed + more,
-                failed: failed + worse,
-            },
+            ) => {
+                failures.extend(others);
+                Self::Tests {
+                    passed: passed + more,
+                    failed: failed + worse,
+                    failures,
+                }
+            }
             (Self::Tests { .. }, lacking) | (lacking, _) => lacking,
         }
     }

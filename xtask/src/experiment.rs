@@ -99,7 +99,7 @@ fn worst(one: Result<u8>, other: Result<u8>) -> Result<u8> {
 }
 
 /// Runs all experiments quickly for `cargo xtask ci`: how many held, how many did not.
-pub fn quick() -> Result<(u64, u64)> {
+pub fn quick() -> Result<(u64, Vec<String>)> {
     let arguments = Arguments {
         name: None,
         quick: true,
@@ -111,7 +111,7 @@ pub fn quick() -> Result<(u64, u64)> {
     };
     let experiments = chosen(None)?;
     let programs = Programs::build(false, &experiments)?;
-    let (mut held, mut failed) = (0, 0);
+    let (mut held, mut failed) = (0, Vec::new());
     for experiment in experiments {
         let run = Run {
             experiment: &experiment,
@@ -120,7 +120,7 @@ pub fn quick() -> Result<(u64, u64)> {
         };
         match run.run()? {
             0 => held += 1,
-            _ => failed += 1,
+            _ => failed.push(experiment.name.clone()),
         }
     }
     Ok((held, failed))

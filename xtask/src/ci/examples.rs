@@ -34,15 +34,16 @@ pub fn run(metadata: &Metadata) -> Result<Outcome> {
     if !built {
         return Ok(Outcome::of(false));
     }
-    let (mut passed, mut failed) = (0, 0);
+    let mut passed = 0;
+    let mut failures = Vec::new();
     for example in examples(metadata) {
         if one(&example)? {
             passed += 1;
         } else {
-            failed += 1;
+            failures.push(example.program);
         }
     }
-    Ok(Outcome::Tests { passed, failed })
+    Ok(Outcome::named(passed, failures))
 }
 
 /// A program and the arguments with which it ends.

@@ -18,7 +18,7 @@ pub fn line(step: &Ended) -> String {
     )
 }
 
-/// A table of the steps, how to repeat what failed, and the counts.
+/// A table of the steps, what failed and how to repeat it, and the counts.
 pub fn summary(ended: &[Ended]) -> String {
     let rows: Vec<Vec<String>> = ended
         .iter()
@@ -39,10 +39,16 @@ pub fn summary(ended: &[Ended]) -> String {
                 text.push_str(&format!("{} is run after: {remedy}\n", step.name));
             }
             Outcome::Tests { failed: 0, .. } => {}
-            Outcome::Tests { .. } => text.push_str(&format!(
-                "{} failed; repeat it alone with: cargo xtask ci --only {}\n",
-                step.name, step.name
-            )),
+            Outcome::Tests { failures, .. } => {
+                text.push_str(&format!(
+                    "{} failed; repeat it alone with: cargo xtask ci --only {}\n",
+                    step.name, step.name
+                ));
+                for line in failures.iter().flat_map(|failure| failure.lines()) {
+                    text.push_str(format!("  {line}").trim_end());
+                    text.push('\n');
+                }
+            }
         }
     }
     let (passed, failed) = counts(ended);
@@ -52,8 +58,10 @@ pub fn summary(ended: &[Ended]) -> String {
 
 fn verdict(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Tests { passed, failed: 0 } => format!("{passed} passed"),
-        Outcome::Tests { passed, failed } => format!("{passed} passed, {failed} FAILED"),
+        Outcome::Tests {
+            passed, failed: 0, ..
+        } => format!("{passed} passed"),
+        Outcome::Tests { passed, failed, .. } => format!("{passed} passed, {failed} FAILED"),
         Outcome::NotRun { lacks, .. } => format!("not run: {lacks}"),
     }
 }
@@ -61,7 +69,7 @@ fn verdict(outcome: &Outcome) -> String {
 fn counts(ended: &[Ended]) -> (u64, u64) {
     ended.iter().fold((0, 0), |(all_passed, all_failed), step| {
         match step.outcome {
-            Outcome::Tests { passed, failed } => (all_passed + passed, all_failed + failed),
+            Outcome::Tests { passed, failed, .. } => (all_passed + passed, all_failed + failed),
             Outcome::NotRun { .. } => (all_passed, all_failed),
         }
     })
@@ -89,6 +97,7 @@ mod tests {
                 Outcome::Tests {
                     passed: 40,
                     failed: 2,
+                    failures: vec!["---- one ----\n\nno".into(), "two".into()],
                 },
             ),
             ended(
@@ -106,6 +115,10 @@ mod tests {
              test        1.5  40 passed, 2 FAILED\n\
              miri        1.5  not run: there is no nightly toolchain\n\
              test failed; repeat it alone with: cargo xtask ci --only test\n\
+             \x20 ---- one ----\n\
+             \n\
+             \x20 no\n\
+             \x20 two\n\
              miri is run after: rustup toolchain install nightly\n\
              41 passed, 2 failed"
         );

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use super::harness::{self, Harness};
 use super::{Outcome, Step, Surroundings, examples};
 use crate::metadata::Package;
 use crate::{cross, experiment, fuzz, goals, process, targets, tidy};
@@ -40,7 +41,7 @@ pub const ALL: &[Step] = &[
     Step {
         name: "experiments",
         checks: "every experiment runs, and what holds on any machine holds",
-        run: |_| experiment::quick().map(|(passed, failed)| Outcome::Tests { passed, failed }),
+        run: |_| experiment::quick().map(|(passed, failed)| Outcome::named(passed, failed)),
     },
     Step {
         name: "docs",
@@ -97,7 +98,7 @@ fn format(_: &Surroundings) -> Result<Outcome> {
 }
 
 fn tidy(_: &Surroundings) -> Result<Outcome> {
-    tidy::outcome().map(|(passed, failed)| Outcome::Tests { passed, failed })
+    tidy::outcome().map(|(passed, failed)| Outcome::counted(passed, failed))
 }
 
 fn clippy(_: &Surroundings) -> Result<Outcome> {
@@ -120,8 +121,9 @@ fn test(surroundings: &Surroundings) -> Result<Outcome> {
     };
     let mut built = test();
     built.arg("--no-run");
-    if all([built])? != Outcome::of(true) {
-        return Ok(Outcome::of(false));
+    let built = all([built])?;
+    if built != Outcome::of(true) {
+        return Ok(built);
     }
     let mut programs: Vec<_> = ["--doc", "--lib", "--bins"]
         .map(|kind| vec![kind.to_owned()])
@@ -188,8 +190,7 @@ fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
 }
 
 fn loom(_: &Surroundings) -> Result<Outcome> {
-    let mut counted = (0, 0);
-    let mut success = true;
+    let mut ran = Outcome::counted(0, 0);
     for models in [
         ["-p", "milieu-context", "--test", "loom"].as_slice(),
         &["-p", "milieu-stream", "--lib"],
@@ -200,11 +201,9 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
             .args(models)
             .env("RUSTFLAGS", "--cfg loom")
             .env("CARGO_TARGET_DIR", "target/loom");
-        eprintln!("$ {}", process::display(&cargo));
-        let status = process::pass_through(cargo, |line| add(&mut counted, line))?;
-        success &= status.success();
+        ran = ran.and(tests(cargo)?);
     }
-    Ok(outcome(success, counted))
+    Ok(ran)
 }
 
 /// The package of which all tests are run.
@@ -247,8 +246,9 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
         };
         let mut built = test(CONTEXT);
         built.args(["--lib", "--tests", "--no-run"]);
-        if all([built])? != Outcome::of(true) {
-            return Ok(Outcome::of(false));
+        let built = all([built])?;
+        if built != Outcome::of(true) {
+            return Ok(built);
         }
         let packages = &surroundings.metadata.packages;
         let context = packages.iter().find(|it| it.name == CONTEXT);
@@ -349,10 +349,7 @@ fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
         });
     }
     let (passed, failed) = fuzz::short_round(surroundings.fuzz_seconds)?;
-    Ok(Outcome::Tests {
-        passed,
-        failed: failed.len() as u64,
-    })
+    Ok(Outcome::named(passed, failed))
 }
 
 /// Of the machines the one that costs least: most kernels run its programs as
@@ -361,10 +358,7 @@ fn cross(_: &Surroundings) -> Result<Outcome> {
     let outcome = cross::on(targets::named("i386")?, cross::PACKAGES, true, false)?;
     Ok(match outcome.lacks() {
         Some((lacks, remedy)) => Outcome::NotRun { lacks, remedy },
-        None => Outcome::Tests {
-            passed: outcome.passed,
-            failed: outcome.failed,
-        },
+        None => Outcome::counted(outcome.passed, outcome.failed),
     })
 }
 
@@ -376,17 +370,27 @@ fn goals(_: &Surroundings) -> Result<Outcome> {
         });
     }
     let (passed, failed) = goals::repeatable()?;
-    Ok(Outcome::Tests { passed, failed })
+    Ok(Outcome::counted(passed, failed))
 }
 
 /// Runs all of them, also after one has failed.
 fn all(commands: impl IntoIterator<Item = Command>) -> Result<Outcome> {
-    let mut success = true;
+    let mut failures = Vec::new();
     for mut command in commands {
-        eprintln!("$ {}", process::display(&command));
-        success &= command.status()?.success();
+        let shown = process::display(&command);
+        eprintln!("$ {shown}");
+        if !command.status()?.success() {
+            failures.push(shown);
+        }
     }
-    Ok(Outcome::of(success))
+    Ok(match failures.len() {
+        0 => Outcome::of(true),
+        _ => Outcome::Tests {
+            passed: 0,
+            failed: 1,
+            failures,
+        },
+    })
 }
 
 /// What tells Cargo the integration tests of these packages, name by name, those
@@ -414,67 +418,37 @@ fn tests_side_by_side(
         cargo.args(program);
         process::whole(cargo)
     };
-    let mut counted = (0, 0);
-    let mut success = true;
-    for output in process::side_by_side(programs, run) {
+    let mut ran = Outcome::counted(0, 0);
+    for (program, output) in programs.iter().zip(process::side_by_side(programs, run)) {
         let output = output?;
-        success &= output.status.success();
+        let mut harness = Harness::default();
         for line in String::from_utf8_lossy(&output.stdout).lines() {
-            add(&mut counted, line);
+            harness.line(line);
         }
+        // A program that ended early may have said why where no harness looks.
+        let shown = format!(
+            "{}: {}\n{}",
+            program.join(" "),
+            output.status,
+            harness::tail(&String::from_utf8_lossy(&output.stderr))
+        );
+        ran = ran.and(harness.outcome(output.status.success(), &shown));
     }
-    Ok(outcome(success, counted))
+    Ok(ran)
 }
 
 /// Runs a command that runs tests and counts them.
 fn tests(command: Command) -> Result<Outcome> {
-    eprintln!("$ {}", process::display(&command));
-    let mut counted = (0, 0);
-    let status = process::pass_through(command, |line| add(&mut counted, line))?;
-    Ok(outcome(status.success(), counted))
-}
-
-/// What did not even build has failed too, without a test that says so.
-fn outcome(success: bool, (passed, failed): (u64, u64)) -> Outcome {
-    let failed = if success { failed } else { failed.max(1) };
-    Outcome::Tests { passed, failed }
-}
-
-fn add(counted: &mut (u64, u64), line: &str) {
-    if let Some((passed, failed)) = process::test_counts(line) {
-        counted.0 += passed;
-        counted.1 += failed;
-    }
+    let shown = process::display(&command);
+    eprintln!("$ {shown}");
+    let mut harness = Harness::default();
+    let status = process::pass_through(command, |line| harness.line(line))?;
+    Ok(harness.outcome(status.success(), &format!("{shown}: {status}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tests_are_counted_from_what_the_harness_prints() {
-        let line = "test result: ok. 31 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.01s";
-        assert_eq!(process::test_counts(line), Some((31, 0)));
-        let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!(process::test_counts(line), Some((3, 2)));
-        assert_eq!(process::test_counts("running 3 tests"), None);
-    }
-
-    #[test]
-    fn the_counts_of_several_harnesses_add_up() {
-        let mut counted = (0, 0);
-        for line in [
-            "running 2 tests",
-            "test result: ok. 2 passed; 0 failed; 0 ignored",
-            "test result: FAILED. 1 passed; 1 failed; 0 ignored",
-        ] {
-            add(&mut counted, line);
-        }
-        let tests = |passed, failed| Outcome::Tests { passed, failed };
-        assert_eq!(outcome(false, counted), tests(3, 1));
-        assert_eq!(outcome(false, (0, 0)), tests(0, 1));
-        assert_eq!(outcome(true, (2, 0)), tests(2, 0));
-    }
 
     #[test]
     fn later_commands_run_after_one_has_failed() {
@@ -489,7 +463,15 @@ mod tests {
             shell("exit 1".to_owned()),
             shell(format!("echo later > '{}'", log.display())),
         ]);
-        assert_eq!(outcome.unwrap(), Outcome::of(false));
+        let failures = vec!["sh -c 'exit 1'".to_owned()];
+        assert_eq!(
+            outcome.unwrap(),
+            Outcome::Tests {
+                passed: 0,
+                failed: 1,
+                failures
+            }
+        );
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "later\n");
     }
 }
