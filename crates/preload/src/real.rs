@@ -128,50 +128,62 @@ functions! {
     ) -> c_int;
     system(command: *const c_char) -> c_int;
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
-    pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
-    pthread_cond_timedwait(
-        cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec
-    ) -> c_int;
-    pthread_cond_clockwait(
-        cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t,
-        until: *const timespec
-    ) -> c_int;
-    sem_wait(semaphore: *mut sem_t) -> c_int;
-    sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int;
-    poll(files: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int;
-    ppoll(
-        files: *mut pollfd, count: nfds_t, span: *const timespec, mask: *const sigset_t
-    ) -> c_int;
-    select(
-        count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
-        span: *mut timeval
-    ) -> c_int;
-    pselect(
-        count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
-        span: *const timespec, mask: *const sigset_t
-    ) -> c_int;
-    epoll_wait(
-        epoll: c_int, events: *mut epoll_event, room: c_int, milliseconds: c_int
-    ) -> c_int;
-    epoll_pwait(
-        epoll: c_int, events: *mut epoll_event, room: c_int, milliseconds: c_int,
-        mask: *const sigset_t
-    ) -> c_int;
-    read(file: c_int, into: *mut c_void, bytes: size_t) -> ssize_t;
-    recv(socket: c_int, into: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t;
-    recvfrom(
-        socket: c_int, into: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
-        length: *mut socklen_t
-    ) -> ssize_t;
-    recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> ssize_t;
-    accept(socket: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int;
-    accept4(socket: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
-    nanosleep(span: *const timespec, rest: *mut timespec) -> c_int;
-    clock_nanosleep(
-        clock: clockid_t, flags: c_int, span: *const timespec, rest: *mut timespec
-    ) -> c_int;
-    sleep(seconds: c_uint) -> c_uint;
-    usleep(microseconds: useconds_t) -> c_int;
-    pause() -> c_int;
-    sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int;
 }
+
+/// Hands to a macro the functions in which threads wait for something that is no lock.
+macro_rules! waiting {
+    ($then:ident) => {
+        $then! {
+            pthread_cond_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
+            pthread_cond_timedwait(
+                cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec
+            ) -> c_int;
+            pthread_cond_clockwait(
+                cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t,
+                until: *const timespec
+            ) -> c_int;
+            sem_wait(semaphore: *mut sem_t) -> c_int;
+            sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int;
+            poll(files: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int;
+            ppoll(
+                files: *mut pollfd, count: nfds_t, span: *const timespec, mask: *const sigset_t
+            ) -> c_int;
+            select(
+                count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
+                span: *mut timeval
+            ) -> c_int;
+            pselect(
+                count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
+                span: *const timespec, mask: *const sigset_t
+            ) -> c_int;
+            epoll_wait(
+                epoll: c_int, events: *mut epoll_event, room: c_int, milliseconds: c_int
+            ) -> c_int;
+            epoll_pwait(
+                epoll: c_int, events: *mut epoll_event, room: c_int, milliseconds: c_int,
+                mask: *const sigset_t
+            ) -> c_int;
+            read(file: c_int, into: *mut c_void, bytes: size_t) -> ssize_t;
+            recv(socket: c_int, into: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t;
+            recvfrom(
+                socket: c_int, into: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
+                length: *mut socklen_t
+            ) -> ssize_t;
+            recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> ssize_t;
+            accept(socket: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int;
+            accept4(socket: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
+            nanosleep(span: *const timespec, rest: *mut timespec) -> c_int;
+            clock_nanosleep(
+                clock: clockid_t, flags: c_int, span: *const timespec, rest: *mut timespec
+            ) -> c_int;
+            sleep(seconds: c_uint) -> c_uint;
+            usleep(microseconds: useconds_t) -> c_int;
+            pause() -> c_int;
+            sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int;
+        }
+    };
+}
+
+pub(crate) use waiting;
+
+waiting!(functions);
