@@ -471,9 +471,11 @@ fn for_another_machine_the_command_is_that_of_this_one() {
     let said = fail(&mut configure("nobody", &[nobody], ""));
     assert!(said.contains("/no/such/milieu does not run here"), "{said}");
 
-    let other = folder.join("milieu");
-    fs::write(&other, "#!/bin/sh\necho milieu 9.9.9\n").expect("it can be written");
-    succeed(Command::new("chmod").arg("+x").arg(&other));
+    // Another process writes it: what this one has open for writing, children that other
+    // tests are starting have open still, and it could not be run.
+    let (draft, other) = (folder.join("draft"), folder.join("milieu"));
+    fs::write(&draft, "#!/bin/sh\necho milieu 9.9.9\n").expect("it can be written");
+    succeed(Command::new("install").args([&draft, &other]));
     let said = fail(&mut configure(
         "old",
         &[&defined("MILIEU_PROGRAM", &other)],

@@ -1,7 +1,6 @@
 //! `milieu bench`, as its users run it: real processes that measure, fail, hang and leave others behind.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -25,6 +24,17 @@ impl Folder {
     fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Writes a program. Another process does: what this one has open for writing,
+    /// children that other tests are starting have open still, and it could not be run.
+    fn program(&self, name: &str, text: &str) -> PathBuf {
+        let draft = self.write("draft", text);
+        let path = self.path(name);
+        let mut install = Command::new("install");
+        install.args(["-m", "755"]).args([&draft, &path]);
+        assert!(install.status().unwrap().success());
         path
     }
 
@@ -405,11 +415,10 @@ fn a_program_is_a_report_too() {
     );
     folder.write("test.toml", &test("", "{ kind = \"k\" }"));
     assert_eq!(folder.said(&RUN).2, 0);
-    let program = folder.write(
+    let program = folder.program(
         "count.sh",
         "#!/bin/sh\ngrep -c '\"metric\"' | sed 's/^/numbers: /'\n",
     );
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let program = program.to_str().unwrap();
     let (report, said, code) = folder.said(&["report", "--with", program, "results.json"]);
     assert_eq!((&*report, code), ("numbers: 1\n", 0), "{said}");

@@ -3,7 +3,6 @@
 use std::fs;
 #[cfg(feature = "png")]
 use std::io::Cursor;
-use std::os::unix::fs::PermissionsExt;
 #[cfg(feature = "png")]
 use std::path::Path;
 use std::path::PathBuf;
@@ -24,6 +23,16 @@ impl Folder {
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// Writes a program. Another process does: what this one has open for writing,
+    /// children that other tests are starting have open still, and it could not be run.
+    fn program(&self, name: &str, text: &str) {
+        fs::write(self.path("draft"), text).unwrap();
+        let mut install = Command::new("install");
+        install.args(["-m", "755", "draft", name]);
+        let installed = install.current_dir(self.0.path()).status();
+        assert!(installed.unwrap().success());
     }
 
     fn run(&self, words: &[&str]) -> Output {
@@ -261,9 +270,7 @@ fn a_program_of_others_is_a_report_and_is_told_what_stands_behind_the_dashes() {
         return;
     }
     let folder = Folder::new();
-    let program = folder.path("figure.py");
-    fs::write(&program, folder.printed(&["helper", "pgfplots"])).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    folder.program("figure.py", &folder.printed(&["helper", "pgfplots"]));
     let by = ["report", "--with", "./figure.py"];
     let told = |words: &[&str]| folder.printed(&[&by[..], words].concat());
     let figure = told(&["result.xml"]);
@@ -307,7 +314,7 @@ fn a_program_of_others_is_a_report_and_is_told_what_stands_behind_the_dashes() {
         "{said}"
     );
     // What is no text stays what it is.
-    fs::write(&program, "#!/bin/sh\nprintf '\\377\\000'\n").unwrap();
+    folder.program("figure.py", "#!/bin/sh\nprintf '\\377\\000'\n");
     let output = folder.run(&[&by[..], &["result.xml"]].concat());
     assert_eq!(output.stdout, b"\xff\0");
 }

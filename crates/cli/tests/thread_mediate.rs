@@ -89,10 +89,11 @@ impl Device {
                 .map(|it| Path::new(it).join(of))
                 .into_iter()
                 .find(|it| it.exists());
-            // Written under another name first: nobody may start it half.
-            let new = path.with_extension("new");
-            fs::copy(original.expect("every system has it"), &new).unwrap();
-            fs::rename(new, &path).unwrap();
+            // Another process writes it: what this one has open for writing, children
+            // that other tests are starting have open still, and it could not be run.
+            let original = original.expect("every system has it");
+            let copied = Command::new("cp").args([&original, &path]).status();
+            assert!(copied.unwrap().success());
         }
         let mut command = Command::new(path);
         command.stdin(Stdio::null()).stdout(Stdio::null());

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -41,11 +42,21 @@ pub fn is_here() -> bool {
 }
 
 impl Broker {
-    /// A port, and nobody there yet.
+    /// A port, and nobody there yet. It is none of those that the kernel gives to
+    /// whoever asks for any.
     pub fn reserved() -> Broker {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        const FIRST: u32 = 10_000;
+        const PORTS: u32 = 20_000;
+        const EACH_PROCESS: u32 = 64;
+        let begin = std::process::id().wrapping_mul(EACH_PROCESS);
+        let ports = std::iter::repeat_with(|| {
+            let next = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+            u16::try_from(FIRST + next % PORTS).unwrap()
+        });
+        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
         Broker {
-            port: listener.local_addr().unwrap().port(),
+            port: ports.take(PORTS as usize).find(is_free).unwrap(),
             child: None,
             folder: tempfile::tempdir().unwrap(),
         }
