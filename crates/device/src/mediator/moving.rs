@@ -2,7 +2,7 @@
 
 use milieu_threads::kernel::Errno;
 use milieu_threads::mediator::{Action, Kind, Placement};
-use milieu_threads::rung::{self, Return, scheduling};
+use milieu_threads::rung::{self, Return, Rung, scheduling};
 use milieu_threads::table::{Region, Scheduling, Slot};
 
 use super::groups::{self, LazyGroup};
@@ -84,7 +84,8 @@ impl Device<'_> {
             known.given = rung::wanted(self.rung, Return::Always, placement, &known.own);
             let (given, record) = (known.given, record(known));
             if self.note(vec![record]) {
-                let _ = scheduling::set(thread, &given);
+                let slice_ns = rung::slice_ns(self.rung, placement);
+                let _ = scheduling::set_with_slice(thread, &given, slice_ns);
             }
         }
     }
@@ -142,7 +143,7 @@ impl Device<'_> {
             let Some(known) = self.known[slot].as_mut() else {
                 continue;
             };
-            match put(known, self.group.as_ref(), action.placement) {
+            match put(known, self.rung, self.group.as_ref(), action.placement) {
                 Ok(()) => known.region = action.placement.region(),
                 Err(error) if error == GONE => {}
                 Err(error) => {
@@ -218,7 +219,12 @@ pub(super) fn record(known: &Known) -> Record {
 }
 
 /// Puts a thread where it belongs.
-fn put(known: &Known, group: Option<&LazyGroup>, to: Placement) -> Result<(), Errno> {
+fn put(
+    known: &Known,
+    rung: Rung,
+    group: Option<&LazyGroup>,
+    to: Placement,
+) -> Result<(), Errno> {
     let is_lazy = to.region() == Region::Lazy;
     if let (Some(group), Some(home)) = (group, &known.home) {
         if is_lazy {
@@ -232,5 +238,5 @@ fn put(known: &Known, group: Option<&LazyGroup>, to: Placement) -> Result<(), Er
     } else {
         known.given
     };
-    scheduling::set(known.thread, &wanted)
+    scheduling::set_with_slice(known.thread, &wanted, rung::slice_ns(rung, to))
 }

@@ -247,7 +247,8 @@ impl Means {
                 _ => {}
             }
         }
-        scheduling::set(tid, &wanted(self.rung, self.returns, to, own))
+        let wanted = wanted(self.rung, self.returns, to, own);
+        scheduling::set_with_slice(tid, &wanted, slice_ns(self.rung, to))
     }
 
     /// Whether a thread that has just begun is where lazy threads are, because it
@@ -292,6 +293,22 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
             }
         }
         _ => *own,
+    }
+}
+
+/// For how long a thread that belongs there runs at a time, 0 for as long as usual.
+///
+/// Whoever has worked for a slice is taken off for threads that have waited, lazy ones
+/// among them, so critical threads have a longer one. The longer that of a thread is, the
+/// later is its turn to begin it: those of little weight come after critical ones then,
+/// and not only with a smaller share beside them.
+#[must_use]
+pub fn slice_ns(rung: Rung, to: Placement) -> u64 {
+    match (rung, to) {
+        (Rung::Realtime, _) | (_, Placement::Own) => 0,
+        (_, Placement::Fast(_)) => 20_000_000,
+        (Rung::Nice, Placement::Lazy | Placement::Bound) => 50_000_000,
+        (_, Placement::Lazy | Placement::Bound) => 0,
     }
 }
 

@@ -30,17 +30,7 @@ struct Attr {
 /// # Errors
 /// If it has ended.
 pub fn of(tid: u32) -> Result<Scheduling, Errno> {
-    let mut attr = Attr::default();
-    let arguments = [
-        tid as usize,
-        &raw mut attr as usize,
-        size_of::<Attr>(),
-        0,
-        0,
-        0,
-    ];
-    // SAFETY: writes to `attr`, no more than its size.
-    unsafe { call(libc::SYS_sched_getattr, arguments) }?;
+    let attr = attr_of(tid)?;
     let policy = attr.policy as u8;
     // It is not told of a thread that runs in real time, where it is kept.
     let nice = if is_realtime(policy) {
@@ -56,13 +46,46 @@ pub fn of(tid: u32) -> Result<Scheduling, Errno> {
     })
 }
 
+/// For how long an ordinary thread runs at a time; 0 where the kernel does not tell,
+/// before Linux 6.12.
+///
+/// # Errors
+/// If it has ended.
+pub fn slice_ns_of(tid: u32) -> Result<u64, Errno> {
+    attr_of(tid).map(|it| it.runtime)
+}
+
+fn attr_of(tid: u32) -> Result<Attr, Errno> {
+    let mut attr = Attr::default();
+    let arguments = [
+        tid as usize,
+        &raw mut attr as usize,
+        size_of::<Attr>(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: writes to `attr`, no more than its size.
+    unsafe { call(libc::SYS_sched_getattr, arguments) }?;
+    Ok(attr)
+}
+
 /// Has a thread be scheduled so. "Not inherited", which only the privileged can
 /// take back, stays where it cannot.
 ///
 /// # Errors
 /// If it may not be, or has ended.
 pub fn set(tid: u32, to: &Scheduling) -> Result<(), Errno> {
-    match set_exactly(tid, to) {
+    set_with_slice(tid, to, 0)
+}
+
+/// As [`set`], and a thread of `SCHED_OTHER` runs for so long at a time when others want
+/// the processor as well; 0 is the usual. Before Linux 6.12 it always is.
+///
+/// # Errors
+/// As there.
+pub fn set_with_slice(tid: u32, to: &Scheduling, slice_ns: u64) -> Result<(), Errno> {
+    match set_exactly(tid, to, slice_ns) {
         Err(Errno(libc::EPERM)) if !to.is_reset_on_fork => {
             let kept = Scheduling {
                 is_reset_on_fork: true,
@@ -72,13 +95,13 @@ pub fn set(tid: u32, to: &Scheduling) -> Result<(), Errno> {
             if !of(tid)?.is_reset_on_fork {
                 return Err(Errno(libc::EPERM));
             }
-            set_exactly(tid, &kept)
+            set_exactly(tid, &kept, slice_ns)
         }
         result => result,
     }
 }
 
-fn set_exactly(tid: u32, to: &Scheduling) -> Result<(), Errno> {
+fn set_exactly(tid: u32, to: &Scheduling, slice_ns: u64) -> Result<(), Errno> {
     let is_realtime = is_realtime(to.policy);
     let attr = Attr {
         size: size_of::<Attr>() as u32,
@@ -94,6 +117,7 @@ fn set_exactly(tid: u32, to: &Scheduling) -> Result<(), Errno> {
         } else {
             0
         },
+        runtime: if is_realtime { 0 } else { slice_ns },
         ..Attr::default()
     };
     let arguments = [tid as usize, &raw const attr as usize, 0, 0, 0, 0];

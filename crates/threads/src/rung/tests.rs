@@ -72,6 +72,8 @@ fn what_was_had_is_had_again() {
             own.nice = own.nice.max(7);
             scheduling::set(tid, &own).expect("it may be nicer");
             let group = group_of(tid);
+            let slice_ns = || scheduling::slice_ns_of(tid).expect("it waits");
+            let usual_ns = slice_ns();
             let fast = Placement::Fast(Priority::new(7).expect("a nice value"));
             let mut from = Placement::Own;
             for to in [
@@ -87,6 +89,13 @@ fn what_was_had_is_had_again() {
             ] {
                 means.apply(tid, from, to, &own).expect("it works");
                 let now = scheduling::of(tid).expect("it waits");
+                // Kernels that do not tell know of none, and others of ordinary threads.
+                let is_ordinary = i32::from(now.policy) == libc::SCHED_OTHER;
+                match super::slice_ns(rung, to) {
+                    _ if usual_ns == 0 || !is_ordinary => {}
+                    0 => assert_eq!(slice_ns(), usual_ns, "{rung} {to:?}"),
+                    wanted => assert_eq!(slice_ns(), wanted, "{rung} {to:?}"),
+                }
                 match (rung, to) {
                     (Rung::Realtime, Placement::Fast(_)) => {
                         assert_eq!(i32::from(now.policy), libc::SCHED_RR);
