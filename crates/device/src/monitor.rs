@@ -5,8 +5,9 @@
 //! in their thread information tables; of all others, and of what no table has,
 //! the kernel tells.
 //!
-//! Looking costs little, so that it does not change what it looks at: files of
-//! threads that did not run since are not read again, and stacks are found once.
+//! Looking costs little, so that it does not change what it looks at: files stay open
+//! while there is room for them, how often threads switch is not read of those that did
+//! not run since, and stacks are found once.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use milieu_threads::stack::{self, Stack, Zone, Zones};
 use milieu_threads::table::{Entry, Region, View};
 
 use crate::mediator::server::{self, Placed};
-use crate::proc::{self, Reader, Stat, Switches, Times};
+use crate::proc::{self, Files, Reader, Stat, Switches, Times};
 
 /// Whose threads are looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,6 +154,8 @@ impl Sample {
 /// What is remembered of a thread.
 struct Known {
     start: u64,
+    /// None: there is no room for more.
+    files: Option<Files>,
     times: Times,
     switches: Switches,
     /// None: not looked for yet, or it cannot be found.
@@ -184,12 +187,34 @@ const MISSES: u8 = 4;
 /// And then in every such sample.
 const SELDOM: u8 = 16;
 
+/// Files that may be open besides those of threads.
+const OTHER_FILES: u64 = 256;
+
 /// Looks at all threads once in a while.
 pub struct Monitor {
     scope: Scope,
     reader: Reader,
+    room: Room,
     known: HashMap<u32, KnownProcess>,
     last: Option<Instant>,
+}
+
+/// Of how many more threads files may stay open.
+struct Room(usize);
+
+impl Room {
+    /// Where so many threads have theirs open.
+    fn beside(threads: usize) -> Room {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let files = limit.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
+        let room = usize::try_from(files).unwrap_or(usize::MAX) / Files::COUNT;
+        Room(room.saturating_sub(threads))
+    }
+
+    fn open(&mut self, process: u32, thread: u32) -> Option<Files> {
+        self.0 = self.0.checked_sub(1)?;
+        Files::of(process, thread)
+    }
 }
 
 impl Monitor {
@@ -198,6 +223,7 @@ impl Monitor {
         Monitor {
             scope,
             reader: Reader::default(),
+            room: Room(0),
             known: HashMap::new(),
             last: None,
         }
@@ -209,6 +235,8 @@ impl Monitor {
             .last
             .replace(now)
             .map(|it| now.duration_since(it).as_secs_f64());
+        let known = self.known.values().flat_map(|it| it.threads.values());
+        self.room = Room::beside(known.filter(|it| it.files.is_some()).count());
         let numbers = match &self.scope.processes {
             Some(numbers) => numbers.clone(),
             None => proc::processes(),
@@ -228,7 +256,9 @@ impl Monitor {
     }
 
     fn process(&mut self, number: u32, seconds: Option<f64>) -> Option<Process> {
-        let first = self.reader.stat(number, number)?;
+        let known = self.known.get(&number);
+        let known = known.and_then(|it| it.stat(&mut self.reader, number));
+        let first = known.or_else(|| self.reader.stat(number, number))?;
         if first.is_kernel && !self.scope.has_kernel {
             return None;
         }
@@ -269,11 +299,13 @@ impl Monitor {
             let stat = if tid == number {
                 Some(first.clone())
             } else {
-                self.reader.stat(number, tid)
+                let known = known.stat(&mut self.reader, tid);
+                known.or_else(|| self.reader.stat(number, tid))
             };
             let Some(stat) = stat else { continue };
+            let (reader, room) = (&mut self.reader, &mut self.room);
             let entry = entries.get(&tid);
-            threads.push(known.thread(&mut self.reader, number, tid, stat, entry, seconds));
+            threads.push(known.thread(reader, room, (number, tid), stat, entry, seconds));
         }
         known
             .threads
@@ -300,19 +332,33 @@ impl KnownProcess {
         }
     }
 
+    /// What a thread does whose files are open.
+    fn stat(&self, reader: &mut Reader, tid: u32) -> Option<Stat> {
+        let known = self.threads.get(&tid)?;
+        reader.stat_of(known.files.as_ref()?)
+    }
+
     fn thread(
         &mut self,
         reader: &mut Reader,
-        process: u32,
-        tid: u32,
+        room: &mut Room,
+        (process, tid): (u32, u32),
         stat: Stat,
         entry: Option<&Entry>,
         seconds: Option<f64>,
     ) -> Thread {
         let before = self.threads.remove(&tid);
-        let before = before.filter(|it| it.start == stat.start);
+        let mut before = before.filter(|it| it.start == stat.start);
+        // Of those that have been there for a while.
+        if let Some(known) = before.as_mut().filter(|it| it.files.is_none()) {
+            known.files = room.open(process, tid);
+        }
+        let times = match before.as_ref().and_then(|it| it.files.as_ref()) {
+            Some(files) => reader.times_of(files),
+            None => reader.times(process, tid),
+        };
         // Kernels that count nothing more exact count ticks.
-        let times = reader.times(process, tid).unwrap_or(Times {
+        let times = times.unwrap_or(Times {
             run_ns: stat.ticks.saturating_mul(tick_ns()),
             ..Times::default()
         });
@@ -326,6 +372,7 @@ impl KnownProcess {
         let since = since.map(|(it, seconds)| since_then(it, times, switches, seconds));
         let mut known = before.unwrap_or(Known {
             start: stat.start,
+            files: None,
             times,
             switches,
             stack: None,
@@ -525,6 +572,7 @@ mod tests {
     fn what_did_not_happen_is_no_rate() {
         let known = Known {
             start: 1,
+            files: None,
             times: Times {
                 run_ns: 1_000,
                 wait_ns: 500,

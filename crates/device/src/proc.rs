@@ -5,13 +5,35 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Reads files of the kernel into memory that is used again.
 #[derive(Default)]
 pub struct Reader {
     path: String,
     content: Vec<u8>,
+}
+
+/// What is asked of a thread each time that it is looked at, kept open: to find a file
+/// costs more than to read it. They are this thread's for ever, whoever has its number.
+#[derive(Debug)]
+pub struct Files {
+    stat: File,
+    times: File,
+}
+
+impl Files {
+    /// How many files these are.
+    pub const COUNT: usize = 2;
+
+    /// Those of a thread; none when it has ended, or where no more files may be open.
+    pub fn of(process: u32, thread: u32) -> Option<Files> {
+        let open = |name| File::open(format!("/proc/{process}/task/{thread}/{name}")).ok();
+        Some(Files {
+            stat: open("stat")?,
+            times: open("schedstat")?,
+        })
+    }
 }
 
 /// What `/proc/PID/task/TID/stat` says.
@@ -69,6 +91,19 @@ impl Reader {
         self.content.clear();
         let mut file = File::open(&self.path).ok()?;
         file.read_to_end(&mut self.content).ok()?;
+        self.content_as_text()
+    }
+
+    /// What an open file says at this moment, which is short and comes at once.
+    fn text_of(&mut self, file: &File) -> Option<&str> {
+        const SHORT: usize = 4096;
+        self.content.resize(SHORT, 0);
+        let length = file.read_at(&mut self.content, 0).ok()?;
+        self.content.truncate(length);
+        self.content_as_text()
+    }
+
+    fn content_as_text(&mut self) -> Option<&str> {
         // Names of threads may be any bytes; the rest is ASCII.
         if std::str::from_utf8(&self.content).is_err() {
             let text = String::from_utf8_lossy(&self.content).into_owned();
@@ -85,6 +120,16 @@ impl Reader {
     /// What a thread has had of the processors.
     pub fn times(&mut self, process: u32, thread: u32) -> Option<Times> {
         times(self.text(format_args!("/proc/{process}/task/{thread}/schedstat"))?)
+    }
+
+    /// What a thread does, by its files.
+    pub fn stat_of(&mut self, files: &Files) -> Option<Stat> {
+        stat(self.text_of(&files.stat)?)
+    }
+
+    /// What a thread has had of the processors, by its files.
+    pub fn times_of(&mut self, files: &Files) -> Option<Times> {
+        times(self.text_of(&files.times)?)
     }
 
     /// How often a thread gave a processor away.
@@ -219,6 +264,10 @@ mod tests {
         let stat = reader.stat(process, process).expect("it lives");
         assert!(!stat.is_kernel && stat.start > 0);
         assert!(reader.switches(process, process).is_some());
+        let files = Files::of(process, process).expect("it lives");
+        let again = reader.stat_of(&files).expect("it lives");
+        assert_eq!((again.name, again.start), (stat.name, stat.start));
+        assert!(reader.times_of(&files).is_some());
         assert_eq!(user(process), Some(rustix::process::getuid().as_raw()));
         assert!(reader.words(process).len() == std::env::args().count());
         assert_eq!(reader.stat(u32::MAX, u32::MAX), None);
