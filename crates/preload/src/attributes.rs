@@ -11,64 +11,13 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::{pthread_attr_t, pthread_t, sched_param, size_t};
-use milieu_threads::attributes::{Attributes, Priority, Role, SCHED_TEK, StackSize};
+use milieu_threads::attributes::{Attributes, Priority, Role, SCHED_TEK};
+pub use milieu_threads::host::POLICY;
+use milieu_threads::host::{Described, Functions, Request, VERSION, role_in};
+use milieu_threads::program::Program;
 use milieu_threads::table::TableError;
 
 use crate::{real, record, state};
-
-/// `struct pthread_attributes` of the header.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Described {
-    role: [c_char; 32],
-    is_time_critical: c_int,
-    priority: c_int,
-    is_lazy: c_int,
-    stack_bytes: size_t,
-}
-
-impl Described {
-    fn of(attributes: &Attributes) -> Described {
-        let mut role = [0; 32];
-        let name = attributes.role();
-        for (into, byte) in role.iter_mut().zip(name.as_str().bytes()) {
-            *into = byte as c_char;
-        }
-        let stack = attributes.stack().map_or(0, |it| it.bytes());
-        Described {
-            role,
-            is_time_critical: attributes.is_time_critical().into(),
-            priority: attributes.priority().nice(),
-            is_lazy: attributes.is_lazy().into(),
-            stack_bytes: size_t::try_from(stack).unwrap_or(size_t::MAX),
-        }
-    }
-
-    fn attributes(&self) -> Result<Attributes, c_int> {
-        let invalid = |_| libc::EINVAL;
-        let mut attributes = Attributes::of(role_in(&self.role.map(|it| it as u8))?);
-        let priority = Priority::new(self.priority).map_err(invalid)?;
-        // Kept for when it becomes critical.
-        attributes = attributes.time_critical(priority);
-        match (self.is_time_critical != 0, self.is_lazy != 0) {
-            (true, false) => {}
-            (false, false) => attributes = attributes.not_critical(),
-            (false, true) => attributes = attributes.lazy(),
-            (true, true) => return Err(libc::EINVAL),
-        }
-        if self.stack_bytes > 0 {
-            let size = StackSize::of_bytes(self.stack_bytes as u64).map_err(invalid)?;
-            attributes = attributes.with_stack(size);
-        }
-        Ok(attributes)
-    }
-}
-
-fn role_in(bytes: &[u8]) -> Result<Role, c_int> {
-    let text = CStr::from_bytes_until_nul(bytes).map_err(|_| libc::EINVAL)?;
-    let name = text.to_str().map_err(|_| libc::EINVAL)?;
-    Role::new(name).map_err(|_| libc::EINVAL)
-}
 
 /// # Safety
 /// Null, or a text that ends with a zero.
@@ -398,21 +347,31 @@ unsafe extern "C" fn find(
     0
 }
 
-/// `struct milieu_threads` of the header. Further functions come at its end.
-#[repr(C)]
-pub struct Functions {
-    version: c_uint,
-    set_attributes: unsafe extern "C" fn(pthread_t, *const Described) -> c_int,
-    get_attributes: unsafe extern "C" fn(pthread_t, *mut Described) -> c_int,
-    attr_set_attributes: unsafe extern "C" fn(*mut pthread_attr_t, *const Described) -> c_int,
-    attr_get_attributes: unsafe extern "C" fn(*const pthread_attr_t, *mut Described) -> c_int,
-    set_role: unsafe extern "C" fn(pthread_t, *const c_char) -> c_int,
-    attr_set_role: unsafe extern "C" fn(*mut pthread_attr_t, *const c_char) -> c_int,
-    find: unsafe extern "C" fn(*const c_char, *mut pthread_t, size_t, *mut size_t) -> c_int,
+/// Leaves a thread alone.
+unsafe extern "C" fn exclude(thread: pthread_t) -> c_int {
+    tell_program(|program| program.exclude(identity_of(thread)))
 }
 
-/// The version of the table, which is that of the header.
-const VERSION: c_uint = 1;
+unsafe extern "C" fn set_blocked(thread: pthread_t, is_blocked: c_int) -> c_int {
+    tell_program(|program| program.set_blocked(identity_of(thread), is_blocked != 0))
+}
+
+unsafe extern "C" fn waits(thread: pthread_t, owner: c_uint) -> c_int {
+    tell_program(|program| match owner {
+        0 => program.served(identity_of(thread)),
+        owner => program.waits(identity_of(thread), owner),
+    })
+}
+
+fn tell_program(event: impl FnOnce(&Program)) -> c_int {
+    match state::serve() {
+        Some(served) => {
+            event(&served.program);
+            0
+        }
+        None => libc::ENOSYS,
+    }
+}
 
 static FUNCTIONS: Functions = Functions {
     version: VERSION,
@@ -423,17 +382,10 @@ static FUNCTIONS: Functions = Functions {
     set_role,
     attr_set_role,
     find,
+    exclude,
+    set_blocked,
+    waits,
 };
-
-/// `struct milieu_threads_request` of the header.
-#[repr(C)]
-struct Request {
-    param: sched_param,
-    here: *const Functions,
-}
-
-/// The policy by which a program asks for the table.
-pub const POLICY: c_int = 0x0054_454C;
 
 /// Answers a program that asks, for headers of this version and of earlier ones.
 ///

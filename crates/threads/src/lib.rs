@@ -13,6 +13,8 @@ extern crate std;
 
 mod action;
 pub mod attributes;
+#[cfg(not(loom))]
+pub mod host;
 pub mod kernel;
 #[cfg(not(loom))]
 pub mod lock;

@@ -70,7 +70,10 @@ impl Thread {
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         match *self.state() {
-            State::Listed(identity) => self.shared.program.table().lines().entry(identity).ok(),
+            State::Listed(identity) => {
+                let entry = self.shared.program.table().lines().entry(identity);
+                entry.ok().map(|it| self.shared.seen(it))
+            }
             State::Asked(_) | State::Gone(_) => None,
         }
     }
@@ -86,7 +89,7 @@ impl Thread {
                 Ok(_) => State::Listed(identity),
                 Err(_) => State::Gone(attributes),
             };
-            self.shared.look_at(Some(identity), &attributes);
+            self.shared.began(identity, &attributes, is_excluded);
         }
         drop(state);
         let measuring = self.shared.measure(identity);

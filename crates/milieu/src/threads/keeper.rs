@@ -171,7 +171,8 @@ impl Keeper {
         let now = kernel::boot_time_ns();
         let next = self.shared.program.tick(now);
         let was_demoted = |it: &Entry| it.is_demoted && is_critical(it);
-        let demoted = lines.iter().map(|(_, it)| it).filter(was_demoted);
+        let demoted = lines.iter().map(|(_, it)| self.shared.seen(it));
+        let demoted = demoted.filter(was_demoted);
         let demoted: Vec<Entry> = demoted.collect();
         for entry in &demoted {
             if !self.demoted.contains(&entry.identity) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use milieu_context::{Context, ContextOptions, Environment};
+use milieu_threads::host::Host;
 use milieu_threads::kernel;
 use milieu_threads::program::Program;
 
@@ -27,6 +28,10 @@ use crate::{Error, Milieu};
 ///
 /// Besides the threads that it begins, it finds those that were begun in other ways
 /// within half a second or so, and makes them wait for critical ones as well.
+///
+/// Where the program runs under the preload, that mediates: a thread is moved by one
+/// alone. What is said here is said to it, and what it does with threads is seen here
+/// ([`Mediator::is_joined`]).
 pub struct Mediator {
     shared: Arc<Shared>,
     reports: Vec<Report>,
@@ -55,11 +60,20 @@ impl Mediator {
     }
 
     pub(super) fn with(options: Options) -> Result<Mediator, Error> {
-        let reports = match options.choice {
+        // Before there is a table of this program's own.
+        let host = match options.choice {
+            Choice::Best | Choice::This(_) => Host::find(),
+            Choice::Nothing => None,
+        };
+        let choice = match host {
+            Some(_) => Choice::Nothing,
+            None => options.choice,
+        };
+        let reports = match choice {
             Choice::Best => probe().to_vec(),
             Choice::This(_) | Choice::Nothing => Vec::new(),
         };
-        let rung = match options.choice {
+        let rung = match choice {
             Choice::Best => best(&reports),
             Choice::This(rung) => Some(rung),
             Choice::Nothing => None,
@@ -69,6 +83,7 @@ impl Mediator {
         let (to_keeper, inbox) = channel();
         let shared = Arc::new(Shared {
             program,
+            host,
             to_keeper: to_keeper.clone(),
             roles: Mutex::default(),
             asked: Asked::default(),
@@ -91,8 +106,15 @@ impl Mediator {
         })
     }
 
+    /// Whether the program runs under the preload, which mediates its threads with
+    /// settings and a rung of its own; what [`Options`] say of those does not count then.
+    #[must_use]
+    pub fn is_joined(&self) -> bool {
+        self.shared.host.is_some()
+    }
+
     /// By which means threads are mediated, and whether they return; nothing if
-    /// they are only listed.
+    /// they are only listed, or mediated by the preload.
     #[must_use]
     pub fn rung(&self) -> Option<(Rung, Return)> {
         self.shared.program.rung()
@@ -174,20 +196,22 @@ impl Mediator {
     /// All threads that are known.
     pub fn threads(&self) -> impl Iterator<Item = Entry> + '_ {
         let lines = self.shared.program.table().lines();
-        lines.iter().map(|(_, entry)| entry)
+        lines.iter().map(|(_, entry)| self.shared.seen(entry))
     }
 
     /// The threads of a role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = Entry> + '_ {
         let lines = self.shared.program.table().lines();
-        lines.with_role(role).map(|(_, entry)| entry)
+        let found = lines.with_role(role);
+        found.map(|(_, entry)| self.shared.seen(entry))
     }
 
     /// The thread that the kernel knows under this number.
     #[must_use]
     pub fn by_thread_id(&self, tid: u32) -> Option<Entry> {
         let lines = self.shared.program.table().lines();
-        lines.by_thread_id(tid).map(|(_, entry)| entry)
+        let found = lines.by_thread_id(tid);
+        found.map(|(_, entry)| self.shared.seen(entry))
     }
 
     /// What threads of a role are for, if that was said of the role as a whole: by
@@ -208,15 +232,15 @@ impl Mediator {
     /// setting `leaves_while_blocked` a critical thread is out of the fast region
     /// for so long.
     pub fn blocking<R>(&self, wait: impl FnOnce() -> R) -> R {
-        struct Blocked<'p>(&'p Program, u64);
+        struct Blocked<'s>(&'s Shared, u64);
         impl Drop for Blocked<'_> {
             fn drop(&mut self) {
                 self.0.set_blocked(self.1, false);
             }
         }
         let identity = kernel::identity();
-        self.shared.program.set_blocked(identity, true);
-        let _blocked = Blocked(&self.shared.program, identity);
+        self.shared.set_blocked(identity, true);
+        let _blocked = Blocked(&self.shared, identity);
         wait()
     }
 
@@ -262,12 +286,20 @@ impl Drop for Mediator {
             let _ = keeper.join();
         }
         self.shared.program.stop();
+        if let Some(host) = &self.shared.host {
+            for (_, entry) in self.shared.program.table().lines().iter() {
+                // Who has ended meanwhile is not known any more.
+                let _ = host.set(entry.identity, &Attributes::default());
+            }
+        }
     }
 }
 
 /// What a mediator and its threads share.
 pub(super) struct Shared {
     pub program: Program,
+    /// Who mediates in its place.
+    host: Option<Host>,
     to_keeper: Sender<Message>,
     /// What threads of these roles are for, whoever begins them.
     roles: Mutex<HashMap<Role, Attributes>>,
@@ -314,8 +346,63 @@ impl Shared {
 
     pub fn set(&self, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
         self.program.set(identity, attributes)?;
+        self.tell_host(identity, attributes);
         self.look_at(Some(identity), attributes);
         Ok(())
+    }
+
+    /// A thread begins, which is this one.
+    pub fn began(&self, identity: u64, attributes: &Attributes, is_excluded: bool) {
+        match &self.host {
+            Some(host) if is_excluded => host.exclude(identity),
+            _ => self.tell_host(identity, attributes),
+        }
+        self.look_at(Some(identity), attributes);
+    }
+
+    fn tell_host(&self, identity: u64, attributes: &Attributes) {
+        if let Some(host) = &self.host {
+            // A thread for which it has no place runs as if nobody had asked.
+            let _ = host.set(identity, attributes);
+        }
+    }
+
+    /// What is known of a thread, with what whoever mediates it has done.
+    pub fn seen(&self, entry: Entry) -> Entry {
+        let found = self.host.as_ref().and_then(|it| it.entry(entry.tid));
+        match found.filter(|it| it.identity == entry.identity) {
+            Some(found) => Entry {
+                region: found.region,
+                own: found.own,
+                is_demoted: found.is_demoted,
+                is_excluded: found.is_excluded,
+                ..entry
+            },
+            None => entry,
+        }
+    }
+
+    pub fn set_blocked(&self, identity: u64, is_blocked: bool) {
+        match &self.host {
+            Some(host) => host.set_blocked(identity, is_blocked),
+            None => self.program.set_blocked(identity, is_blocked),
+        }
+    }
+
+    /// A thread is about to wait for a lock that the thread of this number has.
+    pub fn waits(&self, identity: u64, owner: u32) {
+        match &self.host {
+            Some(host) => host.waits(identity, owner),
+            None => self.program.waits(identity, owner),
+        }
+    }
+
+    /// It has got the lock.
+    pub fn served(&self, identity: u64) {
+        match &self.host {
+            Some(host) => host.served(identity),
+            None => self.program.served(identity),
+        }
     }
 
     pub fn ask(&self, message: Message) {
@@ -335,6 +422,10 @@ impl Shared {
         roles.insert(attributes.role(), *attributes);
         // Who begins in between has what was before, and is listed by now or later.
         self.program.set_role(attributes.role(), attributes);
+        let lines = self.program.table().lines();
+        for (_, entry) in lines.with_role(attributes.role()) {
+            self.tell_host(entry.identity, &entry.attributes);
+        }
     }
 
     pub fn of_role(&self, role: Role) -> Option<Attributes> {

@@ -65,14 +65,14 @@ impl<T> Mutex<T> {
 
     #[cold]
     fn wait(&self) -> LockResult<sync::MutexGuard<'_, T>> {
-        let (program, identity) = (&self.shared.program, kernel::identity());
+        let identity = kernel::identity();
         let owner = self.owner.load(Ordering::Relaxed);
         if owner != 0 {
-            program.waits(identity, owner);
+            self.shared.waits(identity, owner);
         }
         let locked = self.value.lock();
         if owner != 0 {
-            program.served(identity);
+            self.shared.served(identity);
         }
         locked
     }
