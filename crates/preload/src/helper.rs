@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
 
-use crate::real;
+use crate::real::{self, Start};
 use crate::state::{self, Served};
 
 /// How often it looks.
@@ -27,29 +27,32 @@ pub fn start(served: &Served) -> bool {
         return true;
     }
     IS_OVER.store(false, Ordering::Release);
+    let argument: *const Served = served;
+    let Some(thread) = create(run, argument.cast_mut().cast()) else {
+        IS_THERE.store(false, Ordering::Release);
+        return false;
+    };
+    IDENTITY.store(thread as usize, Ordering::Release);
+    true
+}
+
+/// Creates a thread of ours, which takes no signals.
+pub fn create(start: Start, argument: *mut c_void) -> Option<libc::pthread_t> {
     let mut thread = MaybeUninit::uninit();
     let mut attr = MaybeUninit::uninit();
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let argument: *const Served = served;
-    // SAFETY: each is initialized before it is used, and what is served stays.
+    // SAFETY: each is initialized before it is used.
     let error = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         real::pthread_attr_init(attr.as_mut_ptr());
-        let argument = argument.cast_mut().cast::<c_void>();
-        let error = real::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), run, argument);
+        let error = real::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), start, argument);
         real::pthread_attr_destroy(attr.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut());
         error
     };
-    if error != 0 {
-        IS_THERE.store(false, Ordering::Release);
-        return false;
-    }
     // SAFETY: it was written.
-    let identity = unsafe { thread.assume_init() };
-    IDENTITY.store(identity as usize, Ordering::Release);
-    true
+    (error == 0).then(|| unsafe { thread.assume_init() })
 }
 
 /// In the child of `fork`, where it is not.
@@ -83,11 +86,18 @@ pub fn end_first() {
     end();
     let identity = IDENTITY.swap(0, Ordering::AcqRel);
     if identity != 0 {
+        join(identity);
+        IS_THERE.store(false, Ordering::Release);
+    }
+}
+
+/// Waits until a thread of ours has ended, unless it is 0.
+pub fn join(identity: usize) {
+    if identity != 0 {
         // SAFETY: it is ours, and nobody else waits for it.
         state::uncancelled(|| unsafe {
             libc::pthread_join(identity as libc::pthread_t, null_mut());
         });
-        IS_THERE.store(false, Ordering::Release);
     }
 }
 

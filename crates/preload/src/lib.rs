@@ -27,6 +27,7 @@ mod device;
 mod helper;
 mod lock;
 mod name;
+mod nursery;
 mod process;
 mod real;
 mod record;

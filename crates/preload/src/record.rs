@@ -29,6 +29,8 @@ pub struct Birth {
     pub asked_bytes: Option<u64>,
     /// What its creator wants of itself, if that may be elsewhere.
     pub creator: Option<Scheduling>,
+    /// The signals that its creator does not take, if another thread creates it for that.
+    pub signals: Option<libc::sigset_t>,
 }
 
 /// What a thread knows of itself between its begin and its end.
@@ -195,6 +197,12 @@ impl Record {
         unsafe { (*self.birth.get()).assume_init_mut().asked_bytes = Some(bytes) };
     }
 
+    /// Another thread creates it, which takes other signals than the one that wants it.
+    pub fn set_signals(&self, signals: libc::sigset_t) {
+        // SAFETY: as in `set_asked`.
+        unsafe { (*self.birth.get()).assume_init_mut().signals = Some(signals) };
+    }
+
     #[allow(clippy::mut_from_ref, reason = "it is its thread's alone")]
     fn life(&self) -> &mut MaybeUninit<Life> {
         // SAFETY: only its thread calls this while it lives, one thing at a time.
@@ -334,6 +342,7 @@ pub fn begin_main(served: &Served) {
         seat: None,
         asked_bytes: None,
         creator: None,
+        signals: None,
     };
     let Some(record) = take(birth) else {
         return;

@@ -20,7 +20,7 @@ use milieu_threads::rung::{self, Return};
 use milieu_threads::stack::{Process, Standing, Watch};
 
 use crate::record::Record;
-use crate::{device, helper, process, real, record};
+use crate::{device, helper, nursery, process, real, record};
 
 /// Everything that a served process has.
 pub struct Served {
@@ -282,7 +282,12 @@ impl Served {
         }
         IS_MEDIATED.store(true, Ordering::Release);
         match self.program.mediate(rung, helper::tell) {
-            Ok(Return::Always | Return::Never) => helper::wake(),
+            Ok(returns) => {
+                if returns == Return::Never {
+                    nursery::start();
+                }
+                helper::wake();
+            }
             Err(error) => {
                 IS_MEDIATED.store(false, Ordering::Release);
                 self.say(format_args!("threads are not mediated: {error}"));
@@ -367,6 +372,7 @@ pub fn after_fork_in_child(was_alone: bool) {
     let standing: Option<Standing> = record::after_fork(served);
     WATCH.forked(standing);
     helper::after_fork();
+    nursery::after_fork();
     word.store(SERVED, Ordering::Release);
     device::after_fork(served);
 }

@@ -11,12 +11,13 @@ use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use libc::{pthread_attr_t, pthread_t};
+use libc::{pthread_attr_t, pthread_t, sigset_t};
 use milieu_threads::kernel;
 use milieu_threads::run::Thread;
 use milieu_threads::stack::{Asked, Decision, Key, Name};
+use milieu_threads::table::Region;
 
-use crate::attributes;
+use crate::{attributes, helper, nursery};
 use crate::real::{self, Start};
 use crate::record::{self, Birth, Record};
 use crate::state::{self, Served, WATCH};
@@ -156,6 +157,7 @@ impl Creation {
             seat: None,
             asked_bytes: asking.bytes(),
             creator: None,
+            signals: None,
         };
         if !served.rules.is_empty() {
             let mut space = [0; 256];
@@ -227,9 +229,21 @@ impl Creation {
         record: &'static Record,
     ) -> c_int {
         let argument = (&raw const *record).cast_mut().cast::<c_void>();
-        let create =
+        if is_begun_for(&self.birth) {
+            record.set_signals(blocked_signals());
+        }
+        let create = |attr| {
+            let begin = trampoline::begin;
+            if record.birth().signals.is_some() {
+                // SAFETY: as below.
+                let created = unsafe { nursery::create(thread, attr, begin, argument) };
+                if let Some(error) = created {
+                    return error;
+                }
+            }
             // SAFETY: the caller's, and the record is the new thread's.
-            |attr| unsafe { real::pthread_create(thread, attr, trampoline::begin, argument) };
+            unsafe { real::pthread_create(thread, attr, begin, argument) }
+        };
         let Some(decision @ Decision::Apply { bytes, guard_bytes }) = self.decision else {
             return create(attr);
         };
@@ -271,6 +285,29 @@ impl Creation {
     }
 }
 
+/// Whether another thread has to create this one, or it would be lazy for ever, which it
+/// is not to be.
+fn is_begun_for(birth: &Birth) -> bool {
+    let is_to_run = birth.is_excluded || birth.attributes.is_time_critical();
+    let is_lazy = || {
+        let served = state::mediated()?;
+        let lines = served.program.table().lines();
+        let own = lines.entry(kernel::identity()).ok()?;
+        Some(own.region == Region::Lazy)
+    };
+    is_to_run && nursery::is_there() && is_lazy() == Some(true)
+}
+
+/// The signals that this thread does not take.
+fn blocked_signals() -> sigset_t {
+    let mut signals = MaybeUninit::zeroed();
+    // SAFETY: writes a set, of which zeros are one.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, core::ptr::null(), signals.as_mut_ptr());
+        signals.assume_init()
+    }
+}
+
 /// Tells a thread that begins what the program's function is, and says that it begins.
 extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
     // SAFETY: its creator has handed over a record, which stays.
@@ -283,6 +320,10 @@ extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
         } else {
             record.give_back();
         }
+    }
+    if let Some(signals) = &birth.signals {
+        // SAFETY: reads a set.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, signals, null_mut()) };
     }
     trampoline::call(birth.start, birth.argument)
 }
@@ -299,6 +340,7 @@ pub extern "C" fn end(record: *mut c_void) {
         return;
     }
     if record.end(served) {
-        crate::helper::end_first();
+        nursery::end_first();
+        helper::end_first();
     }
 }

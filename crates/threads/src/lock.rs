@@ -23,7 +23,7 @@ unsafe impl<T: Send> Send for PriorityMutex<T> {}
 impl<T> PriorityMutex<T> {
     /// Nobody has it.
     #[must_use]
-    pub fn new(value: T) -> PriorityMutex<T> {
+    pub const fn new(value: T) -> PriorityMutex<T> {
         PriorityMutex {
             word: AtomicU32::new(0),
             value: UnsafeCell::new(value),

@@ -6,6 +6,8 @@
  */
 #include <milieu/threads.h>
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -26,6 +28,9 @@ struct thread {
     pthread_t thread;
     pid_t number;
     pthread_barrier_t *begun, *over;
+    sigset_t signals;
+    /* Which it reads and closes. */
+    int file;
 };
 
 static pid_t number(void)
@@ -77,7 +82,10 @@ static int can_be_lazy(void)
 static void *waits(void *argument)
 {
     struct thread *own = argument;
+    char byte;
     own->number = number();
+    CHECK(read(own->file, &byte, 1) == 1 && close(own->file) == 0);
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &own->signals) == 0);
     pthread_barrier_wait(own->begun);
     pthread_barrier_wait(own->over);
     return NULL;
@@ -95,9 +103,12 @@ static void begins(struct thread *thread, const char *role, int is_critical)
     CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
     thread->begun = &begun;
     thread->over = &over;
+    /* Files are the process's, whoever creates the thread. */
+    CHECK((thread->file = open("/proc/self/stat", O_RDONLY)) >= 0);
     CHECK(pthread_create(&thread->thread, &attr, waits, thread) == 0);
     CHECK(pthread_attr_destroy(&attr) == 0);
     pthread_barrier_wait(&begun);
+    CHECK(fcntl(thread->file, F_GETFD) == -1 && errno == EBADF);
 }
 
 static void *is_told_its_own(void *argument)
@@ -216,17 +227,54 @@ static void owners_are_boosted(void)
 }
 
 /* Where there is no way back, who begins while a critical thread is there is lazy for ever. */
+static void *begins_others(void *argument)
+{
+    struct thread *critical = argument;
+    sigset_t signals, here;
+    cpu_set_t processors;
+    char name[16];
+    CHECK(is_lazy(number()));
+    /* What a thread has of who creates it, whoever does that here. */
+    CHECK(sigemptyset(&signals) == 0 && sigaddset(&signals, SIGUSR1) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &signals, NULL) == 0);
+    CHECK(pthread_setname_np(pthread_self(), "begins-others") == 0);
+    CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0);
+    int last = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(last, &processors))
+        last--;
+    CPU_ZERO(&processors);
+    CPU_SET(last, &processors);
+    CHECK(sched_setaffinity(0, sizeof processors, &processors) == 0);
+    begins(critical, "display", 1);
+    CHECK(!is_lazy(critical->number) && policy_of(critical->number) == SCHED_OTHER);
+    CHECK(nice_of(critical->number) == 0);
+    CHECK(sched_getaffinity(critical->number, sizeof processors, &processors) == 0);
+    CHECK(CPU_COUNT(&processors) == 1 && CPU_ISSET(last, &processors));
+    CHECK(pthread_getname_np(critical->thread, name, sizeof name) == 0);
+    CHECK(strcmp(name, "begins-others") == 0);
+    CHECK(sigismember(&critical->signals, SIGUSR1) == 1);
+    CHECK(sigismember(&critical->signals, SIGUSR2) == 0);
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &here) == 0 && sigismember(&here, SIGUSR1) == 1);
+    return NULL;
+}
+
 static void threads_are_bound(void)
 {
-    struct thread critical, lazy, child;
+    struct thread critical, lazy, child, other;
+    pthread_t beginner;
     CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
-    CHECK(pthread_barrier_init(&over, NULL, 4) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, 5) == 0);
     begins(&critical, "probe", 1);
     begins(&lazy, "logger", 0);
     CHECK(is_lazy(lazy.number) && !is_lazy(critical.number) && !is_lazy(number()));
     begins(&child, "logger", 0);
     CHECK(is_lazy(child.number));
+    /* But not who is begun by one of them and is critical. */
+    CHECK(pthread_create(&beginner, NULL, begins_others, &other) == 0);
+    CHECK(pthread_join(beginner, NULL) == 0);
+    CHECK(!is_lazy(other.number));
     pthread_barrier_wait(&over);
+    CHECK(pthread_join(other.thread, NULL) == 0);
     CHECK(pthread_join(lazy.thread, NULL) == 0);
     CHECK(pthread_join(child.thread, NULL) == 0);
     CHECK(pthread_join(critical.thread, NULL) == 0);
