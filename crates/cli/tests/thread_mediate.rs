@@ -336,6 +336,71 @@ fn one_that_runs_away_is_demoted_and_told() {
     }
 }
 
+/// The preload's folder, where it was built.
+fn preload() -> Option<PathBuf> {
+    let program = Path::new(env!("CARGO_BIN_EXE_milieu"));
+    let built = program.parent()?.parent()?.join("preload");
+    built.join("libmilieu_preload.so").exists().then_some(built)
+}
+
+/// It knows of no mediator: the preload registers it, with what the patterns say.
+#[test]
+fn a_program_that_is_served_registers_and_is_mediated_with_all_others() {
+    let Some(preload) = preload() else {
+        eprintln!(
+            "skipped, the preload was not built: cargo build -p milieu-preload --profile preload"
+        );
+        return;
+    };
+    let device = Device::new("i", "");
+    let other = device.waiting("other");
+    let Some((mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
+        return;
+    };
+    let roles = device.path("roles");
+    fs::write(&roles, "number 0 => gas-detection critical=-5\n").unwrap();
+    let program = device.program("served", "sleep");
+    let mut served = Command::new(env!("CARGO_BIN_EXE_milieu"));
+    served
+        .env("MILIEU_PRELOAD_DIR", preload)
+        .env("HOME", device.path("home"))
+        .env_remove("XDG_STATE_HOME")
+        .args(["thread", "run", "--mediator"])
+        .arg(device.path("run/mediator"))
+        .arg("--roles")
+        .arg(&roles)
+        .arg("--")
+        .arg(program.get_program())
+        .arg("1000")
+        .stdin(Stdio::null());
+    let served = Running(served.spawn().unwrap());
+    let status = || -> Vec<Value> {
+        let output = device.milieu(&["--status", "--json"]).output().unwrap();
+        let status = text(&output.stdout);
+        status
+            .lines()
+            .map(|it| serde_json::from_str(it).unwrap())
+            .collect()
+    };
+    until("it has registered", || status()[0]["programs"] == 1);
+    until("the other one is lazy", || other.policy() == IDLE);
+    let all = status();
+    let its = all.iter().find(|it| it["thread"] == served.number());
+    let its = its.expect("it is known");
+    assert_eq!(
+        (&its["role"], &its["region"], &its["priority"]),
+        (
+            &Value::from("gas-detection"),
+            &Value::from("fast"),
+            &Value::from(-5)
+        )
+    );
+    drop(served);
+    until("the other one has returned", || other.policy() == OTHER);
+    until("it is forgotten", || status()[0]["programs"] == 0);
+    assert_eq!(end(mediator), Some(0));
+}
+
 /// With nobody to help: the wish is found, and had on return.
 #[test]
 fn what_a_program_wants_meanwhile_it_has_on_return() {
