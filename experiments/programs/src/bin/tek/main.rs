@@ -9,6 +9,7 @@ mod guard;
 mod inversion;
 mod switches;
 mod table;
+mod waits;
 mod work;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         "inversion" => inversion::measure(start)?,
         "guard" => guard::measure(start)?,
         "table" => table::measure(start)?,
+        "waits" => waits::measure(start)?,
         other => return Err(format!("`{other}` is not measured here").into()),
     };
     let measured = measured.into_iter().map(|(name, number)| {
