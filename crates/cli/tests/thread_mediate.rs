@@ -464,6 +464,42 @@ fn what_a_lazy_program_begins_returns_to_what_that_had() {
     let _ = Command::new("kill").arg(kid.to_string()).status();
 }
 
+/// Its unit says nothing that systemd does not understand.
+#[test]
+fn systemd_understands_the_unit() {
+    let there = Command::new("systemd-analyze").arg("--version").output();
+    if !there.is_ok_and(|it| it.status.success()) {
+        return eprintln!("skipped, systemd-analyze is not here: apt-get install systemd");
+    }
+    const UNIT: &str = "milieu-mediator.service";
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let unit = fs::read_to_string(package.join("../device/install").join(UNIT)).unwrap();
+    // Where it is installed is in the path of the system.
+    let installed = format!("={}", env!("CARGO_BIN_EXE_milieu"));
+    let here = unit.replace("=milieu", &installed);
+    assert_eq!(here.matches(&installed).count(), 2);
+    let verify = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(UNIT), text).unwrap();
+        let mut command = Command::new("systemd-analyze");
+        let command = command.arg("verify").arg(folder.path().join(UNIT));
+        let output = command.output().unwrap();
+        // Of other units of this machine it may have something to say.
+        let said = text_of_both(&output);
+        let about: Vec<_> = said.lines().filter(|it| it.contains(UNIT)).collect();
+        about.join("\n")
+    };
+    let wrong = verify(&here.replace("KillMode=mixed", "KillMode=gently"));
+    if !wrong.contains("KillMode") {
+        return eprintln!("skipped, systemd-analyze does not look at units here: {wrong}");
+    }
+    assert_eq!(verify(&here), "");
+}
+
+fn text_of_both(output: &Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}
+
 #[test]
 fn there_is_one_and_whoever_asks_for_none_is_told() {
     let device = Device::new("h", "");

@@ -90,21 +90,22 @@ fn existing(folder: &Path, product: &Product) -> Result<PathBuf> {
 
 /// Builds the preload, which has a profile of its own.
 pub fn build_preload(
-    arguments: &Arguments,
+    target: Option<&str>,
     cc: &str,
     package: &'static str,
     file: &'static str,
 ) -> Result<PathBuf> {
     let product = Product { package, file };
-    build_with(arguments, cc, &product, "preload", &[])
+    build_with(target, cc, &product, "preload", &[])
 }
 
 fn build(arguments: &Arguments, cc: &str, product: &Product, features: &[&str]) -> Result<PathBuf> {
-    build_with(arguments, cc, product, &arguments.profile, features)
+    let target = arguments.target.as_deref();
+    build_with(target, cc, product, &arguments.profile, features)
 }
 
 fn build_with(
-    arguments: &Arguments,
+    target: Option<&str>,
     cc: &str,
     product: &Product,
     profile: &str,
@@ -114,7 +115,7 @@ fn build_with(
     let mut cargo = process::cargo(["build", "--package", package]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     cargo.args(["--profile", profile]).args(features);
-    if let Some(target) = &arguments.target {
+    if let Some(target) = target {
         cargo.args(["--target", target]);
         let linker = format!(
             "CARGO_TARGET_{}_LINKER",

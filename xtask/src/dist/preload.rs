@@ -10,6 +10,7 @@ use anyhow::Result;
 
 use super::tree::Staging;
 use super::{Arguments, build};
+use crate::{process, targets};
 
 const PACKAGE: &str = "milieu-preload";
 const FILE: &str = "libmilieu_preload.so";
@@ -31,16 +32,44 @@ pub fn install(arguments: &Arguments, tree: &Staging, cc: &str) -> Result<()> {
             }
             made
         }
-        None => build::build_preload(arguments, cc, PACKAGE, FILE)?,
+        None => build::build_preload(arguments.target.as_deref(), cc, PACKAGE, FILE)?,
     };
     let machine = arguments.target.as_deref();
-    let places = Places::of(machine.unwrap_or(std::env::consts::ARCH));
+    let machine = machine.unwrap_or(std::env::consts::ARCH);
+    let places = Places::of(machine);
     let folder = arguments.libdir.join("milieu");
     tree.copy(&made, folder.join("lib").join(places.debian).join(FILE))?;
     for (place, target) in places.links() {
         tree.link(&target, folder.join(place))?;
     }
+    if machine.starts_with("x86_64") && arguments.built.is_none() {
+        install_small(tree, &folder)?;
+    }
     Ok(())
+}
+
+/// The one for programs of 32 bits, which run on the same machine; left out where it
+/// cannot be built.
+fn install_small(tree: &Staging, folder: &Path) -> Result<()> {
+    let target = targets::named("i386")?;
+    let mut libraries = process::command("rustc");
+    libraries.args(["--print", "target-libdir", "--target", target.triple]);
+    let libraries = process::output(libraries)?;
+    let cc = target.tool("gcc");
+    if !Path::new(libraries.trim()).is_dir() || !process::has_program(&cc) {
+        eprintln!(
+            "note: the preload for programs of 32 bits is left out; it takes `rustup target add \
+             {}` and Debian's gcc-{}",
+            target.triple, target.tools
+        );
+        return Ok(());
+    }
+    let made = build::build_preload(Some(target.triple), &cc, PACKAGE, FILE)?;
+    let places = Places::of(target.triple);
+    tree.copy(&made, folder.join("lib").join(places.debian).join(FILE))?;
+    // What has no folder of its own is the larger one's.
+    let [_, (place, to)] = places.links();
+    tree.link(&to, folder.join(place))
 }
 
 /// What loaders put in the place of `$LIB`.

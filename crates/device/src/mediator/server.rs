@@ -14,9 +14,9 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,9 +29,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv,
-    recvmsg, send, sendmsg, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags,
+    SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg,
+    send, socket_with,
 };
 use serde_json::json;
 
@@ -469,34 +469,6 @@ pub struct Placed {
     pub critical: Option<Priority>,
     /// Whether it has run away.
     pub is_demoted: bool,
-}
-
-/// Registers a program, by its table, for as long as the connection lives: what a
-/// program does that is served.
-///
-/// # Errors
-/// Nobody listens there, or why it is not served.
-pub fn register(path: &Path, table: impl AsFd) -> io::Result<OwnedFd> {
-    let socket = dial(path)?;
-    let files = [table.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(rustix::net::SendAncillaryMessage::ScmRights(&files));
-    sendmsg(
-        &socket,
-        &[IoSlice::new(b"milieu 1")],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
-    let mut answer = [0; PACKET_MAX];
-    let (length, _) = recv(&socket, &mut answer, RecvFlags::empty())?;
-    match &answer[..length] {
-        b"yes" => Ok(socket),
-        answer => {
-            let why = String::from_utf8_lossy(answer).into_owned();
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-        }
-    }
 }
 
 /// The best place for the mediator itself: before all whom it moves, or it could not

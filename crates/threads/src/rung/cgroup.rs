@@ -75,6 +75,17 @@ impl Groups {
     }
 
     fn make(&mut self) -> Result<(), Obstacle> {
+        self.make_group()?;
+        if self.is_version_2 {
+            self.hand_on_controller()?;
+        }
+        let idle = self.lazy("/cpu.idle");
+        let idle = idle.and_then(|it| kernel::write_file(it.as_c_str(), b"1"));
+        idle.map_err(Obstacle::NoIdleGroup)
+    }
+
+    /// The group, which takes threads.
+    fn make_group(&self) -> Result<(), Obstacle> {
         let lazy = self.lazy("").map_err(Obstacle::NotDelegated)?;
         match kernel::make_folder(lazy.as_c_str()) {
             Ok(()) | Err(Errno(libc::EEXIST)) => {}
@@ -85,23 +96,26 @@ impl Groups {
                 .lazy("/cgroup.type")
                 .and_then(|it| kernel::write_file(it.as_c_str(), b"threaded"));
             kind.map_err(Obstacle::NotDelegated)?;
-            let control = self.path(format_args!(
-                "{}/cgroup.subtree_control",
-                self.home.as_str()
-            ));
-            let control = control.map_err(Obstacle::NotDelegated)?;
-            let mut space = [0; 256];
-            let before = kernel::read_file(control.as_c_str(), &mut space);
-            let before = before.map_err(Obstacle::NotDelegated)?;
-            if !before.split(u8::is_ascii_whitespace).any(|it| it == b"cpu") {
-                let added = kernel::write_file(control.as_c_str(), b"+cpu");
-                added.map_err(Obstacle::NotDelegated)?;
-                self.has_added_controller = true;
-            }
         }
-        let idle = self.lazy("/cpu.idle");
-        let idle = idle.and_then(|it| kernel::write_file(it.as_c_str(), b"1"));
-        idle.map_err(Obstacle::NoIdleGroup)
+        Ok(())
+    }
+
+    /// Version 2 divides processors below a group only if that says so.
+    fn hand_on_controller(&mut self) -> Result<(), Obstacle> {
+        let control = self.path(format_args!(
+            "{}/cgroup.subtree_control",
+            self.home.as_str()
+        ));
+        let control = control.map_err(Obstacle::NotDelegated)?;
+        let mut space = [0; 256];
+        let before = kernel::read_file(control.as_c_str(), &mut space);
+        let before = before.map_err(Obstacle::NotDelegated)?;
+        if !before.split(u8::is_ascii_whitespace).any(|it| it == b"cpu") {
+            let added = kernel::write_file(control.as_c_str(), b"+cpu");
+            added.map_err(Obstacle::NotDelegated)?;
+            self.has_added_controller = true;
+        }
+        Ok(())
     }
 
     /// Puts a thread of the process into the lazy group, unless the program has put
@@ -263,5 +277,63 @@ mod tests {
         assert_eq!(name_in(text, true), Some("/d"));
         assert_eq!(name_in("3:cpuset:/c\nnonsense\n", false), None);
         assert_eq!(name_in("0::/../elsewhere\n", true), None);
+    }
+
+    /// Where a hierarchy of version 2 is mounted, also one without processors beside those
+    /// of version 1: all but their division is the same there.
+    #[cfg(not(miri))]
+    #[test]
+    fn threads_go_to_a_group_of_version_2_and_return() {
+        use std::string::ToString;
+        use std::sync::mpsc::channel;
+
+        let mounts = std::fs::read_to_string("/proc/self/mounts").expect("it is there");
+        let mount = mounts.lines().find_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            let place = words.next()?;
+            (words.next() == Some("cgroup2")).then_some(place)
+        });
+        let text = std::fs::read_to_string("/proc/self/cgroup").expect("it is there");
+        let (Some(mount), Some(name)) = (mount, name_in(&text, true)) else {
+            return std::eprintln!("skipped: control groups of version 2 are not mounted here");
+        };
+        let home = std::format!("{mount}{}", name.trim_end_matches('/'));
+        let groups = Groups {
+            name: Path::of(format_args!("{name}")).expect("it is short"),
+            home: Path::of(format_args!("{home}")).expect("it is short"),
+            is_version_2: true,
+            process: kernel::process_id(),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            has_added_controller: false,
+        };
+        let Ok(()) = groups.make_group() else {
+            return std::eprintln!("skipped: control groups of version 2 cannot be made here");
+        };
+        let (tell, told) = channel();
+        let (end, ended) = channel::<()>();
+        let waiting = std::thread::spawn(move || {
+            tell.send(kernel::thread_id()).expect("somebody listens");
+            let _ = ended.recv();
+        });
+        let tid = told.recv().expect("a thread");
+        let group_of = |tid: u32| {
+            let path = std::format!("/proc/self/task/{tid}/cgroup");
+            let text = std::fs::read_to_string(path).expect("it waits");
+            name_in(&text, true).expect("it is in one").to_string()
+        };
+        assert_eq!(groups.make_lazy(tid), Ok(()));
+        assert!(groups.is_lazy(tid), "{}", group_of(tid));
+        assert!(!groups.is_lazy(kernel::thread_id()));
+        assert_eq!(groups.bring_home(tid), Ok(()));
+        assert_eq!((groups.is_lazy(tid), group_of(tid).as_str()), (false, name));
+        // Giving it up brings home whoever is there.
+        assert_eq!(groups.make_lazy(tid), Ok(()));
+        let lazy = std::format!("{}", groups.lazy("").expect("it is short").as_str());
+        assert!(std::fs::exists(&lazy).expect("it can be seen"));
+        drop(groups);
+        assert_eq!(group_of(tid), name);
+        assert!(!std::fs::exists(&lazy).expect("it can be seen"));
+        drop(end);
+        waiting.join().expect("it has waited");
     }
 }
