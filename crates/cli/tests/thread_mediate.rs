@@ -475,8 +475,8 @@ fn systemd_understands_the_unit() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let unit = fs::read_to_string(package.join("../device/install").join(UNIT)).unwrap();
     // Where it is installed is in the path of the system.
-    let installed = format!("={}", env!("CARGO_BIN_EXE_milieu"));
-    let here = unit.replace("=milieu", &installed);
+    let installed = format!("={} thread", env!("CARGO_BIN_EXE_milieu"));
+    let here = unit.replace("=milieu thread", &installed);
     assert_eq!(here.matches(&installed).count(), 2);
     let verify = |text: &str| {
         let folder = tempfile::tempdir().unwrap();
