@@ -151,9 +151,7 @@ fn processors(thread: u32) -> Option<cpu_set_t> {
 fn set_processors(to: &Option<cpu_set_t>) {
     if let Some(to) = to {
         // SAFETY: reads the set.
-        kernel::unnoticed(|| unsafe {
-            libc::sched_setaffinity(0, size_of::<cpu_set_t>(), to)
-        });
+        kernel::unnoticed(|| unsafe { libc::sched_setaffinity(0, size_of::<cpu_set_t>(), to) });
     }
 }
 

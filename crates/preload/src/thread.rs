@@ -17,10 +17,10 @@ use milieu_threads::run::Thread;
 use milieu_threads::stack::{Asked, Decision, Key, Name};
 use milieu_threads::table::Region;
 
-use crate::{attributes, helper, nursery};
 use crate::real::{self, Start};
 use crate::record::{self, Birth, Record};
 use crate::state::{self, Served, WATCH};
+use crate::{attributes, helper, nursery};
 
 /// How many threads the process has created.
 static CREATED: AtomicU32 = AtomicU32::new(0);

@@ -53,9 +53,7 @@ fn a_mediator_in_a_program_leaves_threads_to_the_preload() {
         starter: &["env", &setting],
         ..World::served("rung=idle;wait=never;spin=100000")
     };
-    world
-        .run(&itself, &["--exact", test, "--nocapture"])
-        .well();
+    world.run(&itself, &["--exact", test, "--nocapture"]).well();
     // Without the preload it mediates itself.
     assert!(NATIVE.settings.is_none());
     let mediator = Mediator::options().rung(Rung::Idle).start();
@@ -89,7 +87,9 @@ fn in_the_program(returns: bool) {
     let (end_pool, pool) = begin("pool", false);
     until("it is in the lazy region", || region(&pool) == Region::Lazy);
     assert_eq!(policy(&pool), libc::SCHED_IDLE);
-    let found = mediator.threads().find(|it| it.attributes.role().as_str() == "pool");
+    let found = mediator
+        .threads()
+        .find(|it| it.attributes.role().as_str() == "pool");
     assert_eq!(found.map(|it| it.region), Some(Region::Lazy));
     if returns {
         // Where they cannot, it is decided before anybody can say so.

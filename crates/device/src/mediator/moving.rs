@@ -219,12 +219,7 @@ pub(super) fn record(known: &Known) -> Record {
 }
 
 /// Puts a thread where it belongs.
-fn put(
-    known: &Known,
-    rung: Rung,
-    group: Option<&LazyGroup>,
-    to: Placement,
-) -> Result<(), Errno> {
+fn put(known: &Known, rung: Rung, group: Option<&LazyGroup>, to: Placement) -> Result<(), Errno> {
     let is_lazy = to.region() == Region::Lazy;
     if let (Some(group), Some(home)) = (group, &known.home) {
         if is_lazy {

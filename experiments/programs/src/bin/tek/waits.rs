@@ -15,8 +15,10 @@ use super::{Numbers, mean, options, percentile, rung};
 /// Whoever has not gone on for so long has waited; less is being taken off for a moment.
 const WAIT_MS: f64 = 1.0;
 
-/// How long critical threads work before they block, which they do for a moment.
+/// How long critical threads work before they block, which they do for a moment: one that
+/// is over before anybody else could run would make them run-aways.
 const WORK_MS: f64 = 20.0;
+const MOMENT: Duration = Duration::from_micros(200);
 
 pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     let cores = thread::available_parallelism()?.get() as u64;
@@ -92,7 +94,7 @@ fn be_busy(gate: &Gate, is_over: &AtomicBool) -> f64 {
     let begun = work::processor();
     while !is_over.load(Ordering::Relaxed) {
         work::work(WORK_MS);
-        thread::sleep(Duration::from_micros(1));
+        thread::sleep(MOMENT);
     }
     work::processor() - begun
 }
