@@ -328,7 +328,7 @@ mod tests {
         assert_eq!((groups.is_lazy(tid), group_of(tid).as_str()), (false, name));
         // Giving it up brings home whoever is there.
         assert_eq!(groups.make_lazy(tid), Ok(()));
-        let lazy = std::format!("{}", groups.lazy("").expect("it is short").as_str());
+        let lazy = groups.lazy("").expect("it is short").as_str().to_string();
         assert!(std::fs::exists(&lazy).expect("it can be seen"));
         drop(groups);
         assert_eq!(group_of(tid), name);
