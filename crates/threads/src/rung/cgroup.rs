@@ -284,8 +284,13 @@ mod tests {
     #[cfg(not(miri))]
     #[test]
     fn threads_go_to_a_group_of_version_2_and_return() {
+        use std::io::Write as _;
         use std::string::ToString;
         use std::sync::mpsc::channel;
+
+        let skipped = |why| {
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+        };
 
         let mounts = std::fs::read_to_string("/proc/self/mounts").expect("it is there");
         let mount = mounts.lines().find_map(|line| {
@@ -295,7 +300,7 @@ mod tests {
         });
         let text = std::fs::read_to_string("/proc/self/cgroup").expect("it is there");
         let (Some(mount), Some(name)) = (mount, name_in(&text, true)) else {
-            return std::eprintln!("skipped: control groups of version 2 are not mounted here");
+            return skipped("control groups of version 2 are not mounted here");
         };
         let home = std::format!("{mount}{}", name.trim_end_matches('/'));
         let groups = Groups {
@@ -307,7 +312,7 @@ mod tests {
             has_added_controller: false,
         };
         let Ok(()) = groups.make_group() else {
-            return std::eprintln!("skipped: control groups of version 2 cannot be made here");
+            return skipped("control groups of version 2 cannot be made here");
         };
         let (tell, told) = channel();
         let (end, ended) = channel::<()>();
