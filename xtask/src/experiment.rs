@@ -14,10 +14,12 @@
 //! machine: shapes, outcomes, orders of size, never times.
 
 mod check;
+mod drawn;
 mod file;
 mod native;
 mod quick;
 mod run;
+mod unaware;
 
 use anyhow::{Result, bail};
 use serde_json::json;

@@ -13,6 +13,7 @@ use milieu_bench::result::Outcome;
 use milieu_diagnostics::{Diagnostic, Source};
 use serde::Deserialize;
 
+use super::unaware::Machine;
 use crate::process;
 
 /// What makes a folder an experiment.
@@ -40,6 +41,9 @@ pub struct Experiment {
     /// Programs that it runs and that are not ours.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// Kinds of programs in `unaware` that it has, which the preload serves.
+    #[serde(default)]
+    pub serves: Vec<Machine>,
     /// How `milieu bench run` is to end.
     #[serde(default)]
     pub exit: u8,
@@ -69,7 +73,7 @@ pub struct Quick {
 #[serde(deny_unknown_fields)]
 pub struct Chart {
     pub file: String,
-    /// A report of `milieu bench`.
+    /// A report of `milieu bench`, or one of [`drawn`](super::drawn).
     pub form: String,
     pub test: Option<String>,
     pub metric: Option<String>,
@@ -129,6 +133,11 @@ impl Experiment {
     pub fn native(&self) -> Option<PathBuf> {
         let programs = self.folder.parent()?.join("programs");
         programs.is_dir().then_some(programs)
+    }
+
+    /// Where those of its paper are that know nothing of Milieu.
+    pub fn unaware(&self) -> PathBuf {
+        self.folder.with_file_name("unaware")
     }
 
     pub fn applications(&self) -> PathBuf {

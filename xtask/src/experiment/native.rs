@@ -109,7 +109,7 @@ fn path(path: &Path) -> Result<&str> {
 }
 
 /// The files of an extension, by name.
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

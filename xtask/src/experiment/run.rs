@@ -12,7 +12,8 @@ use serde_json::json;
 
 use super::check::{self, Checked};
 use super::file::Experiment;
-use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, native, quick};
+use super::unaware::{self, Made, Machine};
+use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, drawn, native, quick};
 use crate::{metadata, process};
 
 /// How `milieu bench run` ends where something was not measured.
@@ -32,6 +33,8 @@ pub struct Programs {
     /// Those of a paper in C and C++, by where their sources are; or which compiler
     /// is missing.
     native: BTreeMap<PathBuf, Result<PathBuf, &'static str>>,
+    /// Those that know nothing of Milieu, by where their sources are and their kind.
+    unaware: BTreeMap<(PathBuf, Machine), Made>,
 }
 
 impl Programs {
@@ -70,10 +73,21 @@ impl Programs {
             };
             native.insert(sources, made);
         }
+        let mut unaware = BTreeMap::new();
+        for experiment in experiments {
+            for machine in &experiment.serves {
+                let of = (experiment.unaware(), *machine);
+                if !unaware.contains_key(&of) {
+                    let made = unaware::build(&of.0, *machine)?;
+                    unaware.insert(of, made);
+                }
+            }
+        }
         Ok(Programs {
             milieu,
             folder,
             native,
+            unaware,
         })
     }
 }
@@ -140,6 +154,9 @@ impl Run<'_> {
         if !emulates && !self.experiment.lose.is_empty() {
             return Some("links that are lost have to be emulated".into());
         }
+        if let Some(why) = self.unaware().find_map(|made| made.as_ref().err()) {
+            return Some(why.clone());
+        }
         let compiler = self.native().and_then(|made| made.as_ref().err().copied());
         let mut needs = self.experiment.needs.iter().map(String::as_str);
         let missing = compiler.or_else(|| needs.find(|it| !process::has_program(it)));
@@ -149,6 +166,13 @@ impl Run<'_> {
     /// The programs of its paper in C and C++.
     fn native(&self) -> Option<&Result<PathBuf, &'static str>> {
         self.programs.native.get(&self.experiment.native()?)
+    }
+
+    /// Those that know nothing of Milieu, of each kind that it has.
+    fn unaware(&self) -> impl Iterator<Item = &Made> {
+        let (of, experiment) = (&self.programs.unaware, self.experiment);
+        let machines = experiment.serves.iter();
+        machines.filter_map(move |machine| of.get(&(experiment.unaware(), *machine)))
     }
 
     /// Whether hosts are emulated, which says why not where they should be.
@@ -254,9 +278,14 @@ impl Run<'_> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let ours = [Some(self.programs.folder.as_path()), milieu.parent()];
         let native = self.native().and_then(|made| made.as_deref().ok());
-        let ours = ours.into_iter().flatten().chain(native);
+        let unaware = self.unaware().find_map(|made| made.as_ref().ok());
+        let served = unaware.map(|it| it.programs.as_path());
+        let ours = ours.into_iter().flatten().chain(native).chain(served);
         let folders = ours.map(Path::to_owned).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders)?);
+        if let Some(unaware) = unaware {
+            command.env(unaware::FOLDER_VARIABLE, &unaware.preload);
+        }
         Ok(command)
     }
 }
@@ -295,16 +324,20 @@ fn keep(experiment: &Experiment, measured: &Results) -> Result<()> {
 /// Draws the charts of what was measured.
 fn draw(experiment: &Experiment, measured: &Results) -> Result<()> {
     for chart in &experiment.chart {
-        let form = report::get(&chart.form)
-            .with_context(|| format!("there is no report `{}`", chart.form))?;
-        let written = form.write(measured, &chart.options());
-        let written = written.map_err(anyhow::Error::msg)?;
+        let written = match drawn::get(&chart.form) {
+            Some(form) => form(measured)?.into_bytes(),
+            None => {
+                let form = report::get(&chart.form)
+                    .with_context(|| format!("there is no report `{}`", chart.form))?;
+                let written = form.write(measured, &chart.options());
+                written.map_err(anyhow::Error::msg)?
+            }
+        };
         std::fs::write(experiment.folder.join(&chart.file), written)?;
     }
     Ok(())
 }
 
-/// Says what holds, or how `milieu bench run` has ended.
 /// What was not measured, and why.
 fn tell_failures(experiment: &Experiment, measured: &Results) {
     for test in &measured.tests {
@@ -317,6 +350,7 @@ fn tell_failures(experiment: &Experiment, measured: &Results) {
     }
 }
 
+/// Says what holds, or how `milieu bench run` has ended.
 fn tell(
     experiment: &Experiment,
     arguments: &Arguments,

@@ -7,7 +7,7 @@ use experiments::{Failed, number as parameter, text, whole};
 use milieu::threads::{Mediator, Priority, Rung};
 use milieu_bench::run::protocol::Start;
 
-use super::work::{self, Events, Gate};
+use super::work::{self, Ending, Events, Gate};
 use super::{Numbers, mean, number, options, rung};
 
 /// The paper's four groups, and what the threads of each are worth to the kernel
@@ -105,6 +105,10 @@ fn run(load: &Load, rung: Option<Rung>) -> Result<Run, Failed> {
     let (gate, is_over) = (Gate::default(), AtomicBool::new(false));
     let mut sum = Run::default();
     thread::scope(|scope| -> Result<(), Failed> {
+        let _ending = Ending {
+            gate: &gate,
+            is_over: &is_over,
+        };
         let mut workers = Vec::new();
         for (_, (group, nice)) in (0..load.workers).zip(GROUPS.into_iter().cycle()) {
             let worker = mediator.thread(group)?;

@@ -11,7 +11,7 @@ use experiments::{Failed, number as parameter};
 use milieu::threads::Priority;
 use milieu_bench::run::protocol::Start;
 
-use super::work::{self, Gate};
+use super::work::{self, Ending, Gate};
 use super::{Numbers, number, options, rung};
 
 pub fn measure(start: &Start) -> Result<Numbers, Failed> {
@@ -27,6 +27,7 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     let used = Mutex::new(0.0);
     let (told_ms, elapsed) = thread::scope(|scope| -> Result<(f64, f64), Failed> {
         let (gate, is_over, used) = (&gate, &is_over, &used);
+        let _ending = Ending { gate, is_over };
         let spin = |is_critical: bool| {
             move || {
                 gate.pass();

@@ -8,7 +8,7 @@ use experiments::{Failed, number as parameter, text, whole};
 use milieu::threads::{Priority, Rung, Settings};
 use milieu_bench::run::protocol::Start;
 
-use super::work::{self, Gate};
+use super::work::{self, Ending, Gate};
 use super::{Numbers, mean, options, percentile, rung};
 
 /// A lock of one kind or the other.
@@ -85,6 +85,7 @@ fn run(load: &Load, rung: Option<Rung>, kind: &str) -> Result<Vec<f64>, Failed> 
     let (gate, is_over) = (Gate::default(), AtomicBool::new(false));
     thread::scope(|scope| -> Result<Vec<f64>, Failed> {
         let (gate, is_over, lock) = (&gate, &is_over, &lock);
+        let _ending = Ending { gate, is_over };
         for _ in 0..load.workers {
             mediator.thread("worker")?.spawn_scoped(scope, move || {
                 gate.pass();

@@ -1,14 +1,18 @@
-//! What the Thread Evolution Kit's paper measures, in a program of many threads:
-//! each experiment runs once as the kernel has it and once mediated, in turns.
+//! What the Thread Evolution Kit's paper measures. Of the processor's time: in a program
+//! of many threads, each experiment once as the kernel has it and once mediated, in
+//! turns. Of stacks: in a program that knows nothing of this, by `milieu thread run`.
 //!
 //! `measure` says which; `rung` by which means the threads are mediated. Where that
 //! does not work, `works` is 0 and nobody was moved.
 
 mod contention;
+mod crowd;
 mod guard;
 mod inversion;
+mod stacks;
 mod switches;
 mod table;
+mod timeline;
 mod waits;
 mod work;
 
@@ -41,6 +45,12 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         "guard" => guard::measure(start)?,
         "table" => table::measure(start)?,
         "waits" => waits::measure(start)?,
+        "timeline" => timeline::measure(start)?,
+        "use of stacks" => stacks::use_of_each(start)?,
+        "space of stacks" => stacks::space(start)?,
+        "creations" => stacks::creations(start)?,
+        "failures" => stacks::failures(start)?,
+        "light then heavy" => stacks::light_then_heavy(start)?,
         other => return Err(format!("`{other}` is not measured here").into()),
     };
     let measured = measured.into_iter().map(|(name, number)| {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +59,20 @@ impl Gate {
     pub fn open(&self) {
         *self.is_open.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
+    }
+}
+
+/// Nobody waits any more when this goes, so that a scope ends whose threads could not
+/// all begin.
+pub struct Ending<'g> {
+    pub gate: &'g Gate,
+    pub is_over: &'g AtomicBool,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.gate.open();
     }
 }
 
