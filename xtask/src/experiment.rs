@@ -170,6 +170,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_served_is_there() {
+        for experiment in file::all().unwrap() {
+            let is_there =
+                || native::files(&experiment.unaware(), "c").is_ok_and(|it| !it.is_empty());
+            assert!(
+                experiment.serves.is_empty() || is_there(),
+                "{}",
+                experiment.name
+            );
+        }
+    }
+
+    #[test]
     fn what_is_kept_is_what_is_described_and_holds() {
         for experiment in file::all().unwrap() {
             let Ok(text) = std::fs::read_to_string(experiment.folder.join(RESULTS)) else {

@@ -107,7 +107,14 @@ fn timeline(results: &Results) -> Result<String> {
         }
         for (at, processor) in processors.iter().enumerate() {
             let name = format!("processor {processor}");
-            put(&mut out, LEFT - 4.0, y(CRITICAL.len() + at) + 9.0, "end", SMALL, &name);
+            put(
+                &mut out,
+                LEFT - 4.0,
+                y(CRITICAL.len() + at) + 9.0,
+                "end",
+                SMALL,
+                &name,
+            );
         }
         // Where a thread wants a processor: the first until it has read, the second
         // from then on.
@@ -138,7 +145,14 @@ fn timeline(results: &Results) -> Result<String> {
     }
     let bottom = height - 22.0;
     for tick in ticks(end) {
-        put(&mut out, x(tick), bottom + 8.0, "middle", SMALL, &tick.to_string());
+        put(
+            &mut out,
+            x(tick),
+            bottom + 8.0,
+            "middle",
+            SMALL,
+            &tick.to_string(),
+        );
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
     put(&mut out, middle, bottom + 18.0, "middle", TEXT, "ms");
@@ -187,7 +201,11 @@ fn threads(results: &Results) -> Result<String> {
         let (left, wide) = (x(at), step * 0.8);
         let block = |path: &mut String, from: f64, to: f64| {
             let high = y(from) - y(to);
-            let _ = write!(path, "M{left:.1} {:.1} h{wide:.2} v{high:.1} h-{wide:.2}z", y(to));
+            let _ = write!(
+                path,
+                "M{left:.1} {:.1} h{wide:.2} v{high:.1} h-{wide:.2}z",
+                y(to)
+            );
         };
         block(&mut given, stack.used, stack.given);
         block(&mut used, 4.0, stack.used);
@@ -196,7 +214,14 @@ fn threads(results: &Results) -> Result<String> {
     fill(&mut out, &used, USED);
     for tick in ticks(number(stacks.len())) {
         let at = LEFT + tick * step;
-        put(&mut out, at, BOTTOM + 9.0, "middle", SMALL, &tick.to_string());
+        put(
+            &mut out,
+            at,
+            BOTTOM + 9.0,
+            "middle",
+            SMALL,
+            &tick.to_string(),
+        );
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
     let about = "threads, as they began: used (dark) of what they have (light)";
@@ -252,4 +277,88 @@ fn fill(out: &mut String, path: &str, colour: &str) {
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;");
     text.replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use milieu_bench::result::{Outcome, TestResults};
+    use milieu_bench::run::Run;
+
+    use super::*;
+
+    fn results(outputs: &[&str]) -> Results {
+        let step = |output: &&str| StepResult {
+            step: serde_json::from_str(
+                r#"{"index": 0, "point": 0, "round": 0, "is-warm-up": false}"#,
+            )
+            .unwrap(),
+            variables: [("rung".to_owned(), "a<b".into())].into(),
+            started: String::new(),
+            took_seconds: 0.0,
+            outcome: Outcome::Measured,
+            lost: Vec::new(),
+            runs: vec![Run {
+                output: (*output).to_owned(),
+                ..Run::default()
+            }],
+        };
+        let mut results = Results::default();
+        results.group.name = "R & D".into();
+        results.tests = vec![TestResults {
+            steps: outputs.iter().map(step).collect(),
+            ..TestResults::default()
+        }];
+        results
+    }
+
+    /// The bars of a colour.
+    fn bars(svg: &str, colour: &str) -> usize {
+        let paths = svg.lines().filter(|it| it.contains(colour));
+        paths.map(|it| it.matches('z').count()).sum()
+    }
+
+    #[test]
+    fn a_timeline_has_critical_threads_and_processors_as_rows() {
+        let output = "remarks are left out\n{\"event\": [0, 4, 10]}\n\
+                      {\"lane\": \"probe\", \"ran\": [[0, 1, 2], [1, 3, 4]]}\n\
+                      {\"lane\": \"others\", \"ran\": [[0, 2, 3], [2, 3, 9]]}\n";
+        let svg = timeline(&results(&[output, output])).unwrap();
+        // Each piece of a critical thread is in its row and in its processor's.
+        assert_eq!(bars(&svg, CRITICAL[0].1), 2 * 4);
+        assert_eq!(bars(&svg, OTHERS), 2 * 2);
+        assert_eq!(bars(&svg, WAITS), 2 * 2);
+        for row in [
+            "probe",
+            "display",
+            "processor 0",
+            "processor 1",
+            "processor 2",
+        ] {
+            assert_eq!(svg.matches(&format!(">{row}<")).count(), 2, "{row}");
+        }
+        assert!(
+            svg.contains("R &amp; D") && svg.contains("rung: a&lt;b"),
+            "{svg}"
+        );
+        let none = timeline(&results(&["nothing"])).unwrap_err().to_string();
+        assert!(none.contains("nobody has printed events"), "{none}");
+    }
+
+    #[test]
+    fn threads_have_what_they_use_before_what_they_have() {
+        let output = "{\"thread\": {\"used\": 16, \"given\": 8192}}\n\
+                      {\"thread\": {\"used\": 3000, \"given\": 8192}}\n";
+        let svg = threads(&results(&[output])).unwrap();
+        assert_eq!(bars(&svg, &format!("fill=\"{WAITS}\"")), 2);
+        assert_eq!(bars(&svg, USED), 2);
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        assert_eq!(
+            ticks(273.0).collect::<Vec<_>>(),
+            [0.0, 50.0, 100.0, 150.0, 200.0, 250.0]
+        );
+        assert!((2..=8).contains(&ticks(0.3).count()));
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::check::{self, Checked};
 use super::file::Experiment;
-use super::unaware::{self, Made, Machine};
+use super::unaware::{self, Machine, Made};
 use super::{Arguments, RESULTS, RESULTS_BYTES_MAX, drawn, native, quick};
 use crate::{metadata, process};
 

@@ -128,7 +128,14 @@ pub fn build(folder: &Path, machine: Machine) -> Result<Made> {
 
 /// Builds the preload for a machine and lays it out as it is installed.
 fn install(machine: Machine, folder: &Path) -> Result<()> {
-    let mut cargo = process::cargo(["build", "-q", "--profile", "preload", "-p", "milieu-preload"]);
+    let mut cargo = process::cargo([
+        "build",
+        "-q",
+        "--profile",
+        "preload",
+        "-p",
+        "milieu-preload",
+    ]);
     let mut made = crate::metadata::target_directory()?;
     if machine == Machine::Small {
         cargo.args(["--target", SMALL_TARGET]);

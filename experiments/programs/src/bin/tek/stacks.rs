@@ -32,7 +32,10 @@ enum Sizes {
 impl Sizes {
     fn of(name: &str) -> Result<Sizes, Failed> {
         let learned = |options| -> Result<Sizes, Failed> {
-            Ok(Sizes::Served(Profile::learned("crowd", &LEARNING)?, options))
+            Ok(Sizes::Served(
+                Profile::learned("crowd", &LEARNING)?,
+                options,
+            ))
         };
         match name {
             "default" => Ok(Sizes::Default),
@@ -73,7 +76,7 @@ pub fn use_of_each(start: &Start) -> Result<Numbers, Failed> {
     let sum: f64 = used.iter().sum();
     let with_role = all.iter().filter(|it| it.role == "kitchen").count();
     Ok(vec![
-        ("threads", number(used.len() as u64)),
+        ("shown", number(used.len() as u64)),
         ("begun", of(&told, "begun")?),
         ("with_role", number(with_role as u64)),
         ("least_kib", used.first().copied().unwrap_or(f64::NAN)),
@@ -100,7 +103,11 @@ pub fn space(start: &Start) -> Result<Numbers, Failed> {
     }
     let sum = |each: &dyn Fn(&Shown) -> f64| all.iter().map(each).sum::<f64>();
     let used = sum(&|it| it.peak_kib);
-    let stacks = if name == "used" { used } else { sum(&|it| it.stack_kib) };
+    let stacks = if name == "used" {
+        used
+    } else {
+        sum(&|it| it.stack_kib)
+    };
     let least = sum(&|it| it.peak_kib.max(FLOOR_KIB.min(it.stack_kib)));
     Ok(vec![
         ("begun", of(&told, "begun")?),
@@ -109,6 +116,7 @@ pub fn space(start: &Start) -> Result<Numbers, Failed> {
         ("space_kib", if name == "used" { used } else { space }),
         ("times_used", stacks / used),
         ("times_used_or_floor", stacks / least),
+        ("space_times_used_or_floor", space / least),
     ])
 }
 
@@ -126,7 +134,7 @@ pub fn creations(start: &Start) -> Result<Numbers, Failed> {
     };
     Ok(vec![
         ("begun", of(&told, "begun")?),
-        ("failed", of(&told, "failed")?),
+        ("failures", of(&told, "failed")?),
         ("space_kib", of(&told, "space9")?),
         ("resident_kib", of(&told, "resident9")?),
         ("space_growth_kib", growth("space")?),

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use experiments::{Failed, number as parameter, text, whole};
-use milieu::threads::{Mediator, Priority, Region, Role, Rung};
+use milieu::threads::{Mediator, Priority, Region, Role, Rung, Settings};
 use milieu_bench::run::protocol::Start;
 use nix::sched::sched_getcpu;
 use serde_json::json;
@@ -115,9 +115,15 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     Ok(vec![
         ("works", f64::from(u8::from(rung.is_some()))),
         ("events", number(answers.len() as u64)),
-        ("response_ms", mean(&of_answers(|it| (it.shown - it.sent) * 1e3))),
+        (
+            "response_ms",
+            mean(&of_answers(|it| (it.shown - it.sent) * 1e3)),
+        ),
         ("read_ms", mean(&of_answers(|it| (it.read - it.sent) * 1e3))),
-        ("pieces", number(pieces.sum()) / number(answers.len() as u64)),
+        (
+            "pieces",
+            number(pieces.sum()) / number(answers.len() as u64),
+        ),
         ("lazy_percent", mean(&of_answers(|it| it.lazy)) * 100.0),
         ("seen_ratio", seen / had),
     ])
@@ -150,7 +156,12 @@ type Lanes = Vec<(&'static str, Recorder)>;
 fn run(load: &Load, rung: Option<Rung>) -> Result<(Vec<Answer>, Lanes), Failed> {
     // They come from a process that nobody here has put anywhere.
     let mut source = Events::new()?;
-    let mediator = options(rung).start()?;
+    // Without turns for the lazy: there may be one just when an event comes.
+    let settings = Settings {
+        lazy_wait_ns_max: None,
+        ..Settings::default()
+    };
+    let mediator = options(rung).settings(settings).start()?;
     let (gate, is_over) = (Gate::default(), AtomicBool::new(false));
     let (hand_on, handed) = channel::<(f64, f64)>();
     thread::scope(|scope| -> Result<_, Failed> {
@@ -167,7 +178,9 @@ fn run(load: &Load, rung: Option<Rung>) -> Result<(Vec<Answer>, Lanes), Failed> 
             };
             workers.push(worker.spawn_scoped(scope, toil)?);
         }
-        let probe = mediator.thread("urgent/probe")?.critical(Priority::default());
+        let probe = mediator
+            .thread("urgent/probe")?
+            .critical(Priority::default());
         let probe = probe.spawn_scoped(scope, move || {
             gate.pass();
             let mut recorder = Recorder::default();
