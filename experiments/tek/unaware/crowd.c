@@ -1,7 +1,8 @@
 /* A program of many threads that knows nothing of Milieu: what a device in a kitchen
  * runs, by kinds of threads that go so deep into their stacks.
  *
- *   crowd hold N             N threads at once, until the standard input ends
+ *   crowd hold N [KIB]       N threads at once, until the standard input ends; none goes
+ *                            deeper than that
  *   crowd churn N ALIVE      N threads one after the other, so many at once
  *   crowd deep KIB TIMES     threads of one kind that go so deep, one after the other
  *
@@ -23,6 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int arrived;
 static int is_over;
+static size_t deepest_kib = (size_t)1 << 20;
 
 /* Touches so much of the stack, a page at least. */
 static __attribute__((noinline)) size_t descend(char *top, size_t bytes)
@@ -117,6 +119,8 @@ static int begin(pthread_t *thread, struct work *work, const struct kind *kind, 
 {
     pthread_attr_t attr;
     work->kib = kind->kib - kind->kib * (number % 3) / 20;
+    if (work->kib > deepest_kib)
+        work->kib = deepest_kib;
     if (kind->set_kib == 0)
         return pthread_create(thread, NULL, kind->start, work);
     pthread_attr_init(&attr);
@@ -234,12 +238,15 @@ int main(int count, char **arguments)
     const char *what = count > 2 ? arguments[1] : "";
     unsigned first = count > 2 ? (unsigned)atoi(arguments[2]) : 0;
     unsigned second = count > 3 ? (unsigned)atoi(arguments[3]) : 1;
-    if (strcmp(what, "hold") == 0)
+    if (strcmp(what, "hold") == 0) {
+        if (count > 3)
+            deepest_kib = second;
         return hold(first);
+    }
     if (strcmp(what, "churn") == 0 && second > 0)
         return churn(first, second);
     if (strcmp(what, "deep") == 0)
         return deep(first, second);
-    puts("crowd hold N | churn N ALIVE | deep KIB TIMES");
+    puts("crowd hold N [KIB] | churn N ALIVE | deep KIB TIMES");
     return 0;
 }

@@ -148,6 +148,8 @@ pub fn creations(start: &Start) -> Result<Numbers, Failed> {
 pub fn failures(start: &Start) -> Result<Numbers, Failed> {
     let program = text(start, "program")?;
     let threads = whole(start, "threads")?;
+    // So deep that the smallest of the sizes is enough.
+    let hold = |threads| ["hold", threads, "1500"];
     let limits = Limits {
         stack_bytes: whole(start, "stack")? << 20,
         space_bytes: Some(whole(start, "space")? << 20).filter(|it| *it > 0),
@@ -155,13 +157,13 @@ pub fn failures(start: &Start) -> Result<Numbers, Failed> {
     };
     let served = match text(start, "sizes")?.as_str() {
         "default" => None,
-        "tuned" => Some(Profile::learned(&program, &LEARNING)?),
+        "tuned" => Some(Profile::learned(&program, &hold(LEARNING[1]))?),
         other => return Err(format!("`{other}` are no sizes").into()),
     };
     // Nothing is asked for: that space is limited is why learned sizes are applied.
     let words = served.as_ref().map(|it| it.serves("tuned", &[]));
-    let arguments = ["hold", &threads.to_string()];
-    let told = Crowd::start(&program, &arguments, words.as_deref(), limits)?.end()?;
+    let count = threads.to_string();
+    let told = Crowd::start(&program, &hold(&count), words.as_deref(), limits)?.end()?;
     Ok(vec![
         ("begun", of(&told, "begun")?),
         ("failures", of(&told, "failed")?),
