@@ -281,6 +281,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use milieu_bench::Value;
     use milieu_bench::result::{Outcome, TestResults};
     use milieu_bench::run::Run;
 
@@ -292,7 +293,7 @@ mod tests {
                 r#"{"index": 0, "point": 0, "round": 0, "is-warm-up": false}"#,
             )
             .unwrap(),
-            variables: [("rung".to_owned(), "a<b".into())].into(),
+            variables: [("rung".to_owned(), Value::Text("a<b".into()))].into(),
             started: String::new(),
             took_seconds: 0.0,
             outcome: Outcome::Measured,

@@ -1,6 +1,7 @@
 //! Experiments, run.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,9 +78,9 @@ impl Programs {
         for experiment in experiments {
             for machine in &experiment.serves {
                 let of = (experiment.unaware(), *machine);
-                if !unaware.contains_key(&of) {
-                    let made = unaware::build(&of.0, *machine)?;
-                    unaware.insert(of, made);
+                if let Entry::Vacant(place) = unaware.entry(of) {
+                    let made = unaware::build(&place.key().0, *machine)?;
+                    place.insert(made);
                 }
             }
         }
