@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use experiments::Failed;
 use nix::sys::personality::{self, Persona};
@@ -207,8 +209,28 @@ pub struct Shown {
     pub peak_kib: f64,
 }
 
-/// The threads of a process but for its first, in the order in which they began.
+/// The threads of a process but for its first, in the order in which they began. Where
+/// the stack of a thread is, it shows while it waits: those that were just woken up are
+/// looked at again.
 pub fn shown(process: u32) -> Result<Vec<Shown>, Failed> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let begun = Instant::now();
+    loop {
+        let threads = shown_now(process)?;
+        let count = threads.len();
+        let all: Vec<Shown> = threads.into_iter().flatten().collect();
+        if all.len() == count {
+            return Ok(all);
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err("a thread is shown without its stack".into());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The same at this moment; none for threads whose stack is not told.
+fn shown_now(process: u32) -> Result<Vec<Option<Shown>>, Failed> {
     let mut command = Command::new("milieu");
     command.args(["thread", "top", "--once", "--json", "--interval", "0"]);
     let output = command.arg("--pid").arg(process.to_string()).output()?;
@@ -227,6 +249,5 @@ pub fn shown(process: u32) -> Result<Vec<Shown>, Failed> {
             peak_kib: kib(&it["stack_bytes_peak"])?,
         })
     };
-    let all = threads.iter().skip(1).map(one).collect::<Option<Vec<_>>>();
-    all.ok_or_else(|| "a thread is shown without its stack".into())
+    Ok(threads.iter().skip(1).map(one).collect())
 }
