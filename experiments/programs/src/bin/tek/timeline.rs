@@ -242,5 +242,6 @@ fn lazy(mediator: &Mediator) -> f64 {
         all += 1;
         lazy += u32::from(thread.region == Region::Lazy);
     }
-    f64::from(lazy) / f64::from(all)
+    // None may have begun yet on a busy machine.
+    f64::from(lazy) / f64::from(all.max(1))
 }

@@ -57,6 +57,9 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         for thread in waiting {
             waits_ms.extend(thread.join().map_err(ended)?);
         }
+        if waits_ms.is_empty() {
+            waits_ms.push(0.0);
+        }
         Ok((waits_ms, used / elapsed / super::number(cores)))
     })?;
     Ok(vec![
