@@ -68,6 +68,11 @@ const SKIPS: &[Skip] = &[
         emulated: true,
         why: "stops a process at its system calls by ptrace, which qemu-user does not have",
     },
+    Skip {
+        test: "with_a_limit_threads_return_without_a_privilege",
+        emulated: true,
+        why: "starts its own program once more, which without the emulator is none",
+    },
 ];
 
 /// How the tests went on one machine.

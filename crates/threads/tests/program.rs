@@ -5,6 +5,8 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -413,6 +415,67 @@ fn without_a_privilege_threads_are_lazy_from_the_beginning() {
         assert_eq!(program.refused(), (0, None));
     });
     unprivileged.join().expect("it ends well");
+}
+
+/// What a child of this test program is told by, which is limited as its name says.
+const IS_LIMITED: &str = "MILIEU_TEST_LIMITED";
+
+/// Who may set a nice value of 0 may return to it, and is mediated as the privileged are:
+/// the tests above are run again by a child that has such a limit, and nothing else.
+#[test]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn with_a_limit_threads_return_without_a_privilege() {
+    const NICE: libc::rlim_t = 20;
+    if std::env::var_os(IS_LIMITED).is_some() {
+        assert!(!scheduling::has_privilege());
+        assert!(scheduling::may_have_nice(0) && !scheduling::may_have_nice(-1));
+        for report in probe() {
+            if matches!(report.rung, Rung::Idle | Rung::Nice) {
+                assert_eq!(report.verdict, Ok(Return::Always), "{}", report.rung);
+            }
+        }
+        return;
+    }
+    let _alone = alone();
+    let limited = || {
+        let limit = libc::rlimit {
+            rlim_cur: NICE,
+            rlim_max: NICE,
+        };
+        const CAP_SYS_NICE: libc::c_ulong = 23;
+        // SAFETY: the kernel reads such a structure; the other call has no memory.
+        let is_limited = unsafe {
+            libc::setrlimit(libc::RLIMIT_NICE, &raw const limit) == 0
+                && (!scheduling::has_privilege()
+                    || libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0) == 0)
+        };
+        match is_limited {
+            true => Ok(()),
+            false => Err(std::io::Error::last_os_error()),
+        }
+    };
+    let mut tests = Command::new(std::env::current_exe().expect("this program"));
+    tests
+        .args(["--exact", "threads_go_to_their_regions_and_return"])
+        .args(["stopping_restores_everything"])
+        .args(["what_the_program_wishes_meanwhile_is_had_on_return"])
+        .args(["who_is_bound_to_be_lazy_is_so_whoever_is_urgent"])
+        .args(["what_a_lazy_thread_begins_returns_to_what_that_had"])
+        .args(["a_child_has_a_table_of_its_own_and_has_returned"])
+        .args(["with_a_limit_threads_return_without_a_privilege"])
+        .env(IS_LIMITED, "");
+    // SAFETY: it makes system calls, and nothing else.
+    unsafe { tests.pre_exec(limited) };
+    match tests.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            eprintln!("not tested: this user can have no such limit ({error})");
+        }
+        ran => {
+            let ran = ran.expect("this program runs");
+            let said = String::from_utf8_lossy(&ran.stdout);
+            assert!(said.contains("test result: ok. 7 passed"), "{said}");
+        }
+    }
 }
 
 /// The child of a fork has a table of its own, in which only its thread is, and is
