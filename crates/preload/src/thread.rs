@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use libc::{pthread_attr_t, pthread_t, sigset_t};
 use milieu_threads::kernel;
 use milieu_threads::run::Thread;
-use milieu_threads::stack::{Asked, Decision, Key, Name};
+use milieu_threads::stack::{Asked, Decision, Key, Name, is_space_short};
 use milieu_threads::table::Region;
 
 use crate::real::{self, Start};
@@ -208,7 +208,8 @@ impl Creation {
                 WATCH.live.creates(seat, asked);
                 WATCH.live.learned(seat)
             });
-            let decided = policy.decide(learned.as_ref(), asked, asking.guard_bytes);
+            let guard_bytes = asking.guard_bytes;
+            let decided = policy.decide(learned.as_ref(), asked, guard_bytes, is_space_short);
             decision = Some(decided).filter(|it| matches!(it, Decision::Apply { .. }));
         }
         match (asking.stack, wanted) {

@@ -257,6 +257,46 @@ fn stacks_are_learned_applied_and_left_alone_after_an_overflow() {
     assert_eq!(bytes("force", "1"), native);
 }
 
+/// In limited address space, stacks are as the program has them as long as there is enough
+/// of it, and nobody overflows who would not without a tuner.
+#[test]
+fn learned_sizes_are_applied_where_space_runs_short() {
+    let folder = scratch("short");
+    let Some(program) = compile("gcc", "stacks.c", &folder, &[]) else {
+        return;
+    };
+    let profile = folder.join("profile");
+    let settings = format!("profile={}", profile.display());
+    let limited = World {
+        starter: &["prlimit", "--as=2147483648"],
+        ..World::served(&settings)
+    };
+    let bytes = |world: &World<'_>, arguments: &[&str]| {
+        let run = world.run(&program, arguments);
+        assert_eq!(run.stderr, "");
+        let stdout = run.well();
+        stdout.trim().parse::<u64>().expect("a number of bytes")
+    };
+    if !support::has("prlimit") {
+        return skipped("`prlimit` is not here, of the package util-linux");
+    }
+    let native = bytes(&NATIVE, &["1"]);
+    for _ in 0..3 {
+        assert_eq!(bytes(&limited, &["1"]), native);
+    }
+    // Each level takes more than a thousand bytes.
+    let deep = (native / 4000).to_string();
+    assert_eq!(bytes(&limited, &[&deep]), native);
+    fs::remove_file(&profile).expect("it was learned");
+    for _ in 0..3 {
+        assert_eq!(bytes(&limited, &["1", "600"]), native);
+    }
+    let tuned = bytes(&limited, &["1", "600"]);
+    assert!(tuned < native && tuned >= 128 << 10, "{tuned}");
+    assert_eq!(bytes(&limited, &["1"]), native);
+    assert_eq!(bytes(&World::served(&settings), &["1", "600"]), native);
+}
+
 /// A program that forks has children that are served as it is.
 #[test]
 fn children_learn_too() {

@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             };
             let decide = || {
                 let learned = seat().map(|seat| WATCH.live.learned(seat));
-                policy.decide(learned.as_ref(), Asked::Default(8 << 20), 4096)
+                policy.decide(learned.as_ref(), Asked::Default(8 << 20), 4096, || true)
             };
             rows.push(("deciding its size".to_owned(), nanoseconds(decide)));
             let number = thread();

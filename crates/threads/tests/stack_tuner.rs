@@ -81,9 +81,10 @@ proptest! {
         learned in prop::option::of(learned()),
         asked in asked(),
         guard in sizes(),
+        is_space_short: bool,
     ) {
-        let Decision::Apply { bytes, guard_bytes } = policy.decide(learned.as_ref(), asked, guard)
-        else {
+        let decided = policy.decide(learned.as_ref(), asked, guard, || is_space_short);
+        let Decision::Apply { bytes, guard_bytes } = decided else {
             return Ok(());
         };
         let learned = learned.expect("nothing is applied to threads that nobody knows");
@@ -101,7 +102,7 @@ proptest! {
         }
         match policy.mode {
             Mode::Force => {}
-            Mode::Tune => prop_assert!(policy.is_space_limited),
+            Mode::Tune => prop_assert!(policy.is_space_limited && is_space_short),
             Mode::Off | Mode::Learn => prop_assert!(false, "the mode applies nothing"),
         }
     }
@@ -129,7 +130,7 @@ proptest! {
             has_overflowed: before.has_overflowed | more.has_overflowed,
             was_refused: before.was_refused | more.was_refused,
         };
-        let [before, after] = [before, after].map(|it| policy.decide(Some(&it), asked, 4096));
+        let [before, after] = [before, after].map(|it| policy.decide(Some(&it), asked, 4096, || true));
         if let (Decision::Apply { bytes: before, .. }, Decision::Apply { bytes: after, .. })
             = (before, after)
         {
@@ -144,13 +145,13 @@ proptest! {
         asked in asked(),
         error in prop::sample::select(vec![0, libc::EINVAL, libc::EAGAIN, libc::EPERM]),
     ) {
-        let first = policy.decide(Some(&learned), asked, 4096);
+        let first = policy.decide(Some(&learned), asked, 4096, || true);
         if !first.is_to_be_repeated(error) {
             return Ok(());
         }
         prop_assert_eq!(error, libc::EINVAL);
         let refused = Learned { was_refused: true, ..learned };
-        let second = policy.decide(Some(&refused), asked, 4096);
+        let second = policy.decide(Some(&refused), asked, 4096, || true);
         prop_assert_eq!(second, Decision::Keep(Reason::Refused));
         prop_assert!(!second.is_to_be_repeated(error));
     }
@@ -168,8 +169,9 @@ fn the_first_reason_is_the_one_that_can_be_helped() {
         peak_bytes: 20_000,
         ..Learned::default()
     };
-    let decide =
-        |policy: Policy, learned: Option<&Learned>, asked| policy.decide(learned, asked, 0);
+    let decide = |policy: Policy, learned: Option<&Learned>, asked| {
+        policy.decide(learned, asked, 0, || true)
+    };
     let default = Asked::Default(8 << 20);
     let applied = Decision::Apply {
         bytes: policy.floor_bytes,
@@ -279,6 +281,10 @@ fn the_first_reason_is_the_one_that_can_be_helped() {
         ..policy
     };
     assert_eq!(decide(limited, Some(&known), default), applied);
+    let ample = limited.decide(Some(&known), default, 0, || false);
+    assert_eq!(ample, Decision::Keep(Reason::SpaceIsAmple));
+    let forced = policy.decide(Some(&known), default, 0, || false);
+    assert_eq!(forced, applied);
 }
 
 /// The goal for address space: what is used and a quarter, and the floor.

@@ -128,7 +128,7 @@ enum Mode {
     Off,
     /// Depths are measured and kept
     Learn,
-    /// And learned sizes are applied where address space is limited
+    /// And learned sizes are applied where address space is limited and runs short
     Tuned,
     /// And learned sizes are applied everywhere
     Forced,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use milieu_threads::stack::{Asked, Decision, Hint, Key, Peak, Process, Stack};
+use milieu_threads::stack::{Asked, Decision, Hint, Key, Peak, Process, Stack, is_space_short};
 
 use super::mediator::name_of;
 use super::{Learned, Mediator, Policy, Role};
@@ -88,7 +88,10 @@ impl Stacks {
     /// be applied.
     pub fn bytes(&self, role: Role, asked: Option<u64>) -> Option<u64> {
         let asked = asked.map_or(Asked::Default(USUAL_BYTES), Asked::Set);
-        match self.policy.decide(self.learned(role).as_ref(), asked, 0) {
+        match self
+            .policy
+            .decide(self.learned(role).as_ref(), asked, 0, is_space_short)
+        {
             Decision::Apply { bytes, .. } => Some(bytes),
             Decision::Keep(_) => None,
         }

@@ -1,7 +1,9 @@
-/* Three threads, one after another, of so many levels; tells the stack of the last. */
+/* Three threads, one after another, of so many levels; tells the stack of the last. So
+   many MB of address space are used besides. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static size_t bytes;
 
@@ -27,6 +29,9 @@ static void *is_deep(void *argument)
 int main(int count, char **arguments)
 {
     int levels = count > 1 ? atoi(arguments[1]) : 1;
+    size_t used = count > 2 ? (size_t)atoi(arguments[2]) << 20 : 0;
+    if (used > 0 && mmap(NULL, used, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        return 2;
     for (int i = 0; i < 3; ++i) {
         pthread_t thread;
         void *result;

@@ -36,6 +36,6 @@ pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Problem, Profile, ProfileError, Room,
     append, load, update,
 };
-pub use system::{Errno, is_space_limited, page_bytes, signal_bytes, thread};
+pub use system::{Errno, is_space_limited, is_space_short, page_bytes, signal_bytes, thread};
 pub use tuner::{Asked, Decision, Learned, Mode, ModeError, Policy, Reason};
 pub use zone::{Verdict, Zone, Zones, ZonesError};

@@ -355,14 +355,39 @@ pub fn signal_bytes() -> u64 {
 
 /// Whether the address space of this process is small: 32 bits, or limited.
 pub fn is_space_limited() -> bool {
-    if cfg!(target_pointer_width = "32") {
-        return true;
-    }
+    space_bytes_max().is_some()
+}
+
+/// Whether the address space of this process is small, and more than a quarter of it used;
+/// also where the kernel does not tell how much is.
+pub fn is_space_short() -> bool {
+    const SHARE: u64 = 4;
+    space_bytes_max().is_some_and(|max| space_bytes().is_none_or(|used| used > max / SHARE))
+}
+
+/// How much address space this process uses.
+fn space_bytes() -> Option<u64> {
+    let mut room = [0; 128];
+    let text = crate::kernel::read_file(c"/proc/self/statm", &mut room).ok()?;
+    let pages = text.split(|byte| *byte == b' ').next()?;
+    let pages: u64 = core::str::from_utf8(pages).ok()?.parse().ok()?;
+    pages.checked_mul(page_bytes())
+}
+
+/// How much address space this process may use, if it is small.
+fn space_bytes_max() -> Option<u64> {
+    // Where the kernel has 32 bits as well, the rest is its own.
+    const OF_32_BITS: u64 = 3 << 30;
     // SAFETY: all zeros are a value of this structure.
-    let mut limit: libc::rlimit = unsafe { core::mem::zeroed() };
+    let mut limit: libc::rlimit64 = unsafe { core::mem::zeroed() };
     // SAFETY: the kernel writes one such structure.
-    let asked = quietly(|| unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) }.into());
-    asked.is_ok() && limit.rlim_cur != libc::RLIM_INFINITY
+    let asked = quietly(|| unsafe { libc::getrlimit64(libc::RLIMIT_AS, &mut limit) }.into());
+    let limited = asked.ok().map(|_| limit.rlim_cur);
+    let limited = limited.filter(|it| *it != libc::RLIM64_INFINITY);
+    match cfg!(target_pointer_width = "32") {
+        true => Some(limited.unwrap_or(OF_32_BITS).min(OF_32_BITS)),
+        false => limited,
+    }
 }
 
 /// Memory from the kernel for a while, all zeros at first; for what is done seldom.

@@ -10,6 +10,8 @@
 //! - a size that the program set is left alone, unless that is asked for; memory that
 //!   it brought always is;
 //! - a key whose stack overflowed, or was refused as too small, is left alone;
+//! - unless that is asked for, nothing is made smaller as long as there is space for all,
+//!   so that nobody overflows a stack that need not have been small;
 //! - there is a guard page.
 
 use core::ffi::c_int;
@@ -25,8 +27,8 @@ pub enum Mode {
     Off,
     /// They are measured.
     Learn,
-    /// Learned sizes are applied where address space is limited: in 32 bits, or by
-    /// `RLIMIT_AS`.
+    /// Learned sizes are applied where address space is limited, in 32 bits or by
+    /// `RLIMIT_AS`, and runs short.
     #[default]
     Tune,
     /// Learned sizes are applied everywhere.
@@ -173,7 +175,7 @@ impl Decision {
 pub enum Reason {
     /// The mode says so: nothing is applied.
     Mode,
-    /// Address space is not limited here.
+    /// Address space is not limited here, or there is enough of it left.
     SpaceIsAmple,
     /// The program brought the memory.
     Memory,
@@ -193,7 +195,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Mode => "the mode applies no sizes",
-            Self::SpaceIsAmple => "address space is not limited here",
+            Self::SpaceIsAmple => "address space is ample",
             Self::Memory => "the program brought the memory",
             Self::Set => "the program set the size",
             Self::Overflowed => "such a thread overflowed its stack",
@@ -224,9 +226,20 @@ impl Policy {
         learned.runs >= self.runs_min && learned.threads >= self.threads_min.max(1)
     }
 
-    /// What becomes of the stack of a thread that is about to be created.
-    pub fn decide(&self, learned: Option<&Learned>, asked: Asked, guard_bytes: u64) -> Decision {
+    /// What becomes of the stack of a thread that is about to be created. Whether address
+    /// space runs short, [`is_space_short`](super::is_space_short), is asked last, where
+    /// that decides.
+    pub fn decide(
+        &self,
+        learned: Option<&Learned>,
+        asked: Asked,
+        guard_bytes: u64,
+        is_space_short: impl FnOnce() -> bool,
+    ) -> Decision {
         match self.applied(learned, asked) {
+            Ok(_) if self.mode == Mode::Tune && !is_space_short() => {
+                Decision::Keep(Reason::SpaceIsAmple)
+            }
             Ok(bytes) => Decision::Apply {
                 bytes,
                 guard_bytes: guard_bytes.max(page_bytes()),

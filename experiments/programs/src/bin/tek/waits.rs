@@ -26,6 +26,7 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     let (seconds, wait_ms) = (parameter(start, "seconds")?, parameter(start, "wait")?);
     let settings = Settings {
         lazy_wait_ns_max: Some(Duration::from_secs_f64(wait_ms / 1e3).as_nanos() as u64),
+        turn_percent: u8::try_from(whole(start, "turn")?)?,
         ..Settings::default()
     };
     let rung = rung(start)?;
