@@ -57,6 +57,9 @@ struct Skip {
     why: &'static str,
 }
 
+const NO_TRIAL: &str =
+    "tries rungs in a child that has the parent's memory, which qemu-user does not have";
+
 const SKIPS: &[Skip] = &[
     Skip {
         test: "mistakes_are_found_when_the_program_is_compiled",
@@ -72,6 +75,21 @@ const SKIPS: &[Skip] = &[
         test: "with_a_limit_threads_return_without_a_privilege",
         emulated: true,
         why: "starts its own program once more, which without the emulator is none",
+    },
+    Skip {
+        test: "every_rung_says_whether_it_works_and_what_would_help",
+        emulated: true,
+        why: NO_TRIAL,
+    },
+    Skip {
+        test: "rung::tests::threads_that_the_program_runs_in_real_time_are_left_alone",
+        emulated: true,
+        why: NO_TRIAL,
+    },
+    Skip {
+        test: "without_a_privilege_threads_are_lazy_from_the_beginning",
+        emulated: true,
+        why: NO_TRIAL,
     },
 ];
 
