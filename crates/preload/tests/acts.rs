@@ -268,7 +268,7 @@ fn learned_sizes_are_applied_where_space_runs_short() {
     let profile = folder.join("profile");
     let settings = format!("profile={}", profile.display());
     let limited = World {
-        starter: &["prlimit", "--as=2147483648"],
+        starter: &["prlimit", "--as=4294967296"],
         ..World::served(&settings)
     };
     let bytes = |world: &World<'_>, arguments: &[&str]| {

@@ -191,7 +191,7 @@ fn limited_space() -> Finding {
         purpose: "learned sizes of stacks are applied",
         verdict: Ok(Some(
             if is_limited {
-                "by default, once a quarter of the limited address space is used"
+                "by default, once an eighth of the limited address space is used"
             } else {
                 "on request only, as address space is ample here"
             }

@@ -358,10 +358,10 @@ pub fn is_space_limited() -> bool {
     space_bytes_max().is_some()
 }
 
-/// Whether the address space of this process is small, and more than a quarter of it used;
+/// Whether the address space of this process is small, and more than an eighth of it used;
 /// also where the kernel does not tell how much is.
 pub fn is_space_short() -> bool {
-    const SHARE: u64 = 4;
+    const SHARE: u64 = 8;
     space_bytes_max().is_some_and(|max| space_bytes().is_none_or(|used| used > max / SHARE))
 }
 
