@@ -6,8 +6,9 @@
 //! ```
 //!
 //! They are linked with the static library of `crates/capi`, and have
-//! `milieu_bench.h` to measure with. Beside them are then their specifications and the
-//! shared library, `libmilieu.so`.
+//! `milieu_bench.h` to measure with. A line `// pkg-config: NAME` in a program says which
+//! library of the system it takes besides. Beside them are then their specifications and
+//! the shared library, `libmilieu.so`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,13 +21,47 @@ use crate::process;
 const COMPILERS: [(&str, &str, &str); 2] = [("cpp", "c++", "-std=c++17"), ("c", "cc", "-std=c11")];
 
 /// What is not on this machine and has to be, to build the programs in a folder.
-pub fn missing(folder: &Path) -> Result<Option<&'static str>> {
+pub fn missing(folder: &Path) -> Result<Option<String>> {
     for (extension, compiler, _) in COMPILERS {
-        if !files(folder, extension)?.is_empty() && !process::has_program(compiler) {
-            return Ok(Some(compiler));
+        let sources = files(folder, extension)?;
+        if !sources.is_empty() && !process::has_program(compiler) {
+            return Ok(Some(compiler.into()));
+        }
+        for source in sources {
+            for package in packages(&source)? {
+                if !process::has_program("pkg-config") {
+                    return Ok(Some("pkg-config".into()));
+                }
+                let mut exists = process::command("pkg-config");
+                exists.args(["--exists", &package]);
+                if !process::succeeds_silently(exists) {
+                    return Ok(Some(format!("the library {package}")));
+                }
+            }
         }
     }
     Ok(None)
+}
+
+/// The libraries of the system that a program takes.
+fn packages(source: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(source)?;
+    let named = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("// pkg-config: "));
+    Ok(named.map(str::to_owned).collect())
+}
+
+/// What `pkg-config` says of the libraries of a program.
+fn options(source: &Path, of: &str) -> Result<Vec<String>> {
+    let packages = packages(source)?;
+    if packages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut command = process::command("pkg-config");
+    command.arg(of).args(packages);
+    let said = process::output(command)?;
+    Ok(said.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Builds the programs in a folder; where they are then.
@@ -57,18 +92,22 @@ pub fn build(folder: &Path, milieu: &Path, library: &Path) -> Result<PathBuf> {
     let mut programs = Vec::new();
     for (extension, compiler, standard) in COMPILERS {
         for source in files(folder, extension)? {
-            programs.push((source, compiler, standard));
+            let cflags = options(&source, "--cflags")?;
+            let libs = options(&source, "--libs")?;
+            programs.push((source, compiler, standard, cflags, libs));
         }
     }
-    let built = process::side_by_side(&programs, |(source, compiler, standard)| {
+    let built = process::side_by_side(&programs, |(source, compiler, standard, cflags, libs)| {
         let mut command = process::command(compiler);
         command
             .args([*standard, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"])
             .args(["-ffunction-sections", "-Wl,--gc-sections"])
             .args(["-I", "crates/capi/include", "-I"])
             .arg(&headers)
+            .args(cflags)
             .arg(source)
             .arg(library)
+            .args(libs)
             .args(["-ldl", "-lm", "-o"])
             .arg(made.join(source.file_stem().unwrap_or_default()));
         command.status()

@@ -31,9 +31,9 @@ pub struct Programs {
     milieu: PathBuf,
     /// The folder of those that measure and are measured.
     folder: PathBuf,
-    /// Those of a paper in C and C++, by where their sources are; or which compiler
-    /// is missing.
-    native: BTreeMap<PathBuf, Result<PathBuf, &'static str>>,
+    /// Those of a paper in C and C++, by where their sources are; or which compiler or
+    /// library is missing.
+    native: BTreeMap<PathBuf, Result<PathBuf, String>>,
     /// Those that know nothing of Milieu, by where their sources are and their kind.
     unaware: BTreeMap<(PathBuf, Machine), Made>,
 }
@@ -65,7 +65,7 @@ impl Programs {
                 continue;
             }
             let made = match native::missing(&sources)? {
-                Some(compiler) => Err(compiler),
+                Some(missing) => Err(missing),
                 None => {
                     build_as_measured("milieu-capi")?;
                     let library = folder.join("libmilieu_capi.a");
@@ -158,14 +158,14 @@ impl Run<'_> {
         if let Some(why) = self.unaware().find_map(|made| made.as_ref().err()) {
             return Some(why.clone());
         }
-        let compiler = self.native().and_then(|made| made.as_ref().err().copied());
-        let mut needs = self.experiment.needs.iter().map(String::as_str);
-        let missing = compiler.or_else(|| needs.find(|it| !process::has_program(it)));
+        let native = self.native().and_then(|made| made.as_ref().err());
+        let mut needs = self.experiment.needs.iter();
+        let missing = native.or_else(|| needs.find(|it| !process::has_program(it)));
         missing.map(|program| format!("{program} is not installed"))
     }
 
     /// The programs of its paper in C and C++.
-    fn native(&self) -> Option<&Result<PathBuf, &'static str>> {
+    fn native(&self) -> Option<&Result<PathBuf, String>> {
         self.programs.native.get(&self.experiment.native()?)
     }
 

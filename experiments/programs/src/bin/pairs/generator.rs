@@ -36,6 +36,8 @@ pub struct Generator {
     pub seconds: f64,
     /// At once, of wrk.
     pub connections: u64,
+    /// The page that is asked for.
+    pub path: String,
 }
 
 /// What came of a load.
@@ -61,17 +63,18 @@ impl Load {
     }
 }
 
-/// The session that is asked for.
-const PATH: &str = "/2";
-
 impl Generator {
     /// Makes the load once.
     pub fn load(&self, host: &str, port: u16) -> Result<Load, Failed> {
+        let path = &self.path;
         let mut command = match self.program {
+            // Not with `--hog`: it then binds ports itself, which are taken until a minute
+            // after their connections, and once it has met 64 such ports it looks at every
+            // 64th only. For as long as those are taken it does nothing else.
             Program::Httperf => {
                 let mut command = Command::new("httperf");
                 let connections = (self.rate * self.seconds).ceil().max(1.0);
-                command.args(["--hog", "--timeout=20", "--server", host, "--uri", PATH]);
+                command.args(["--timeout=20", "--server", host, "--uri", path]);
                 command.arg(format!("--port={port}"));
                 command.arg(format!("--num-conns={connections}"));
                 command.arg(format!("--rate={}", self.rate));
@@ -83,7 +86,7 @@ impl Generator {
                 command.args(["-t1", &format!("-d{}s", self.seconds.ceil())]);
                 command.arg(format!("-c{}", self.connections));
                 command.args(["--timeout", "20s"]);
-                command.arg(format!("http://{host}:{port}{PATH}"));
+                command.arg(format!("http://{host}:{port}{path}"));
                 command
             }
         };
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_httperf_prints_is_read() {
-        let said = "httperf --hog\nMaximum connect burst length: 1\n\n\
+        let said = "httperf --timeout=20\nMaximum connect burst length: 1\n\n\
             Total: connections 2000 requests 1990 replies 1980 test-duration 2.500 s\n\n\
             Connection rate: 1000.1 conn/s (1.0 ms/conn, <=5 concurrent connections)\n\
             Connection time [ms]: min 0.0 avg 0.1 max 5.8 median 0.5 stddev 0.2\n\

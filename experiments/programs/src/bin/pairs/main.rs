@@ -7,8 +7,9 @@
 //! pair of many. So the ratio is the median over pairs, and its interval the one
 //! between order statistics, which supposes nothing of how ratios are spread.
 //!
-//! The generators stay on one processor. Loads are made by `httperf` (a connection for each request) or `wrk`
-//! (connections stay). Processor time is the server's own, over all its threads.
+//! The generators stay on one processor. Loads are made by `httperf` (a connection for
+//! each request) or `wrk` (connections stay). Processor time is the server's own, over
+//! all its threads.
 
 mod generator;
 
@@ -53,16 +54,19 @@ impl Server {
     fn ask(&self, what: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect((&*self.host, self.port))?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-        write!(stream, "GET /{what} HTTP/1.1\r\n\r\n")?;
+        write!(
+            stream,
+            "GET /{what} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.host
+        )?;
         let (mut answer, mut buffer) = (Vec::new(), [0; 1024]);
-        // Answers end with a line break, of the body or of an empty head.
-        loop {
-            let count = stream.read(&mut buffer)?;
-            answer.extend_from_slice(&buffer[..count]);
-            if count == 0 || answer.ends_with(b"\n") {
-                return Ok(String::from_utf8_lossy(&answer).into_owned());
+        while !is_whole(&answer) {
+            match stream.read(&mut buffer)? {
+                0 => break,
+                count => answer.extend_from_slice(&buffer[..count]),
             }
         }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     fn slice(&self, generator: &Generator) -> Result<Slice, Failed> {
@@ -87,6 +91,21 @@ impl Server {
     }
 }
 
+/// Whether an answer has all of its head, and of the body that the head announces.
+fn is_whole(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let mut lengths = head.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length")
+            .then_some(value.trim())
+    });
+    let length = lengths.next().and_then(|it| it.parse().ok());
+    body.len() >= length.unwrap_or(0)
+}
+
 fn measure(start: &Start) -> Result<Measurement, Failed> {
     let host = text(start, "host")?;
     let server = |name: &str| -> Result<Server, Failed> {
@@ -100,6 +119,7 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         rate: number(start, "rate")?,
         seconds: number(start, "seconds")?,
         connections: whole(start, "connections")?,
+        path: text(start, "path")?,
     };
     stay_apart()?;
     // Nobody has asked them anything yet.
@@ -205,6 +225,14 @@ fn interval(sorted: &[f64]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_whole_with_its_body() {
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nbody";
+        assert!(is_whole(answer));
+        assert!((0..answer.len()).all(|end| !is_whole(&answer[..end])));
+        assert!(is_whole(b"HTTP/1.1 204 No Content\r\n\r\n"));
+    }
 
     #[test]
     fn the_interval_of_the_median_is_that_of_tables() {
