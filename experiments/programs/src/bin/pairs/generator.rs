@@ -47,6 +47,8 @@ pub struct Load {
     answered: f64,
     pub seconds: f64,
     pub errors: f64,
+    /// Connections that httperf had no descriptor left for, or no port: nobody was asked.
+    pub unmade: f64,
     /// The longest that anybody waited.
     pub worst_ms: f64,
 }
@@ -113,11 +115,16 @@ fn after(line: &str, word: &str) -> Option<f64> {
 fn httperf(said: &str) -> Option<Load> {
     let line = |begins: &str| said.lines().find(|line| line.starts_with(begins));
     let total = line("Total:")?;
+    let lacks = line("Errors: fd-unavail")?;
+    let unmade = ["fd-unavail", "addrunavail", "ftab-full"].map(|what| after(lacks, what));
+    let [descriptors, addresses, files] = unmade;
+    let unmade = descriptors? + addresses? + files?;
     Some(Load {
         asked: after(total, "connections")?,
         answered: after(total, "replies")?,
         seconds: after(total, "test-duration")?,
-        errors: after(line("Errors: total")?, "total")?,
+        errors: after(line("Errors: total")?, "total")? - unmade,
+        unmade,
         worst_ms: after(line("Connection time [ms]: min")?, "max")?,
     })
 }
@@ -139,6 +146,7 @@ fn wrk(said: &str) -> Option<Load> {
         answered,
         seconds: milliseconds(total.get(3)?.trim_end_matches(','))? / 1e3,
         errors: errors + wrong.unwrap_or(0.0),
+        unmade: 0.0,
         worst_ms: milliseconds(line("Latency")?.split_whitespace().nth(3)?)?,
     })
 }
@@ -168,11 +176,11 @@ mod tests {
             Connection rate: 1000.1 conn/s (1.0 ms/conn, <=5 concurrent connections)\n\
             Connection time [ms]: min 0.0 avg 0.1 max 5.8 median 0.5 stddev 0.2\n\
             Connection time [ms]: connect 0.0\n\n\
-            Errors: total 20 client-timo 10 socket-timo 0 connrefused 10 connreset 0\n\
-            Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0\n";
+            Errors: total 27 client-timo 10 socket-timo 0 connrefused 10 connreset 0\n\
+            Errors: fd-unavail 5 addrunavail 2 ftab-full 0 other 0\n";
         let load = httperf(said).unwrap();
         assert_eq!((load.requests(), load.replies()), (800.0, 792.0));
-        assert_eq!((load.errors, load.worst_ms), (20.0, 5.8));
+        assert_eq!((load.errors, load.unmade, load.worst_ms), (20.0, 7.0, 5.8));
         assert_eq!(httperf("httperf: no such host"), None);
     }
 

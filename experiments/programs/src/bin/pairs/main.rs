@@ -5,7 +5,9 @@
 //! after each other, the first of them in turns. What drifts over seconds, such as
 //! the processor's speed, is the same for both; what happens to one of them is one
 //! pair of many. So the ratio is the median over pairs, and its interval the one
-//! between order statistics, which supposes nothing of how ratios are spread.
+//! between order statistics, which supposes nothing of how ratios are spread. A pair for
+//! which the generator ran out of descriptors, as it does when it is kept from running, is
+//! asked again.
 //!
 //! The generators stay on one processor. Loads are made by `httperf` (a connection for
 //! each request) or `wrk` (connections stay). Processor time is the server's own, over
@@ -125,18 +127,27 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
     // Nobody has asked them anything yet.
     contexts.slice(&generator)?;
     control.slice(&generator)?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for pair in 0..whole(start, "pairs")? {
-        if pair % 2 == 0 {
-            ours.push(contexts.slice(&generator)?);
-            theirs.push(control.slice(&generator)?);
+    let pairs = usize::try_from(whole(start, "pairs")?)?;
+    let (mut ours, mut theirs, mut repeated) = (Vec::new(), Vec::new(), 0);
+    while ours.len() < pairs {
+        let (one, other);
+        if ours.len() % 2 == 0 {
+            one = contexts.slice(&generator)?;
+            other = control.slice(&generator)?;
         } else {
-            theirs.push(control.slice(&generator)?);
-            ours.push(contexts.slice(&generator)?);
+            other = control.slice(&generator)?;
+            one = contexts.slice(&generator)?;
         }
+        // Where one server keeps many waiting for long, all pairs are like this, and count.
+        if one.load.unmade + other.load.unmade > 0.0 && repeated < pairs {
+            repeated += 1;
+            continue;
+        }
+        ours.push(one);
+        theirs.push(other);
     }
-    let pairs = ours.iter().zip(&theirs);
-    let ratios = sorted(pairs.map(|(one, other)| one.reply_us / other.reply_us));
+    let both = ours.iter().zip(&theirs);
+    let ratios = sorted(both.map(|(one, other)| one.reply_us / other.reply_us));
     let (low, high) = interval(&ratios).ok_or("no pairs")?;
     let numbers = [
         ("ratio", median(&ratios)),
@@ -158,8 +169,12 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         ("control_worst_ms", worst(&theirs)),
         (
             "errors",
-            ours.iter().chain(&theirs).map(|it| it.load.errors).sum(),
+            ours.iter()
+                .chain(&theirs)
+                .map(|it| it.load.errors + it.load.unmade)
+                .sum(),
         ),
+        ("repeated", f64::from(u32::try_from(repeated)?)),
     ];
     let named = numbers.map(|(name, number)| (name.to_owned(), Measured::Number(number)));
     Ok(Measurement::Several(BTreeMap::from(named)))
