@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsiz
 use milieu_threads::attributes::Attributes;
 use milieu_threads::kernel::{self, identity};
 use milieu_threads::run::Thread;
-use milieu_threads::stack::{AlternateStack, Hint, Peak, Seat, Stack, Standing};
+use milieu_threads::stack::{AlternateStack, Hint, Known, Peak, Seat, Stack, Standing};
 use milieu_threads::table::Scheduling;
 
 use crate::real::Start;
@@ -27,6 +27,7 @@ pub struct Birth {
     pub is_said: bool,
     pub seat: Option<Seat>,
     pub asked_bytes: Option<u64>,
+    pub guard_bytes: u64,
     /// What its creator wants of itself, if that may be elsewhere.
     pub creator: Option<Scheduling>,
     /// The signals that its creator does not take, if another thread creates it for that.
@@ -36,6 +37,8 @@ pub struct Birth {
 /// What a thread knows of itself between its begin and its end.
 #[derive(Default)]
 struct Life {
+    /// The kernel's number.
+    tid: u32,
     stack: Option<Stack>,
     depth_at_start: u64,
     seat: Option<Seat>,
@@ -63,6 +66,8 @@ pub struct Record {
     /// Its thread's alone while it has begun, and of whoever ends the process.
     life: UnsafeCell<MaybeUninit<Life>>,
     alternate: UnsafeCell<*mut c_void>,
+    /// The stack that the last thread with this record had; as `life`.
+    known: UnsafeCell<Known>,
 }
 
 // SAFETY: birth and life are written by whoever has taken the record, before another
@@ -192,9 +197,11 @@ impl Record {
     }
 
     /// What its creator has asked for instead.
-    pub fn set_asked(&self, bytes: u64) {
+    pub fn set_asked(&self, bytes: u64, guard_bytes: u64) {
         // SAFETY: its thread has not been created yet, so it is its creator's.
-        unsafe { (*self.birth.get()).assume_init_mut().asked_bytes = Some(bytes) };
+        let birth = unsafe { (*self.birth.get()).assume_init_mut() };
+        birth.asked_bytes = Some(bytes);
+        birth.guard_bytes = guard_bytes;
     }
 
     /// Another thread creates it, which takes other signals than the one that wants it.
@@ -214,6 +221,7 @@ impl Record {
         let (identity, tid) = (identity(), kernel::thread_id());
         self.identity.store(identity, Ordering::Relaxed);
         let life = self.life().write(Life {
+            tid,
             seat: birth.seat,
             ..Life::default()
         });
@@ -241,16 +249,21 @@ impl Record {
             descriptor: Some(identity()),
             asked_bytes: birth.asked_bytes,
         };
-        let found = served.measure(|process| {
-            let stack = process.stack_around(address, hint).ok()?;
-            Some((stack, process.depth(&stack).ok()?))
+        // SAFETY: only its thread uses this, and here alone.
+        let known = unsafe { &mut *self.known.get() };
+        let found = served.measure(life.tid, |process| {
+            let stack = match birth.asked_bytes {
+                Some(_) => process.stack_again(address, hint, birth.guard_bytes, known)?,
+                None => process.stack_around(address, hint)?,
+            };
+            Ok((stack, process.depth(&stack)?))
         });
         let Some((stack, depth)) = found else {
             return;
         };
         life.stack = Some(stack);
         life.depth_at_start = depth;
-        life.standing = WATCH.enter(kernel::thread_id() as c_int, &stack, birth.seat);
+        life.standing = WATCH.enter(life.tid as c_int, &stack, birth.seat);
         let lines = served.program.table().lines();
         let _ = lines.note_stack(identity(), kib(stack.bytes()), kib(depth));
         if life.standing.is_some() && WATCH.sees_overflows() {
@@ -286,8 +299,10 @@ impl Record {
         if attributes != Attributes::default() {
             crate::device::tell(served);
         }
-        self.measure(served);
         // SAFETY: it has begun, and its thread calls this.
+        let me = unsafe { self.life().assume_init_mut() }.tid;
+        self.measure(served, me);
+        // SAFETY: as before.
         let life = unsafe { self.life().assume_init_mut() };
         if let Some(standing) = life.standing.take() {
             WATCH.leave(standing);
@@ -296,15 +311,16 @@ impl Record {
         self.give_back()
     }
 
-    /// Takes how deep its stack was; by its thread, or while the process ends.
-    fn measure(&self, served: &Served) {
+    /// Takes how deep its stack was; by its thread, or while the process ends. `me` is the
+    /// number of who does.
+    fn measure(&self, served: &Served, me: u32) {
         // SAFETY: it has begun. Its thread calls this, or the process ends, when what
         // is read here does not change any more.
         let life = unsafe { (*self.life.get()).assume_init_ref() };
         let Some(stack) = life.stack else {
             return;
         };
-        let Some(depth) = served.measure(|it| it.depth(&stack).ok()) else {
+        let Some(depth) = served.measure(me, |it| it.depth(&stack)) else {
             return;
         };
         let peak = Peak::between(life.depth_at_start, depth, stack.bytes());
@@ -316,9 +332,10 @@ impl Record {
 
 /// Threads that have not ended when the process does: how deep they were so far.
 pub fn measure_all(served: &Served) {
+    let me = kernel::thread_id();
     // Whoever is just beginning has nothing yet, and whoever ends does it itself.
     for record in all().filter(|it| it.becomes(BEGUN, MEASURED)) {
-        record.measure(served);
+        record.measure(served, me);
         record.state.store(BEGUN, Ordering::Release);
     }
 }
@@ -341,6 +358,7 @@ pub fn begin_main(served: &Served) {
         is_said: false,
         seat: None,
         asked_bytes: None,
+        guard_bytes: 0,
         creator: None,
         signals: None,
     };
@@ -348,9 +366,12 @@ pub fn begin_main(served: &Served) {
         return;
     };
     record.identity.store(identity(), Ordering::Relaxed);
-    record.life().write(Life::default());
-    record.state.store(BEGUN, Ordering::Release);
     let (is_excluded, tid) = (birth.is_excluded, kernel::thread_id());
+    record.life().write(Life {
+        tid,
+        ..Life::default()
+    });
+    record.state.store(BEGUN, Ordering::Release);
     let _ = served
         .program
         .began(identity(), tid, &birth.attributes, is_excluded);
@@ -376,6 +397,7 @@ pub fn after_fork(served: &Served) -> Option<Standing> {
     LIVING.store(u32::from(own.is_some()), Ordering::Relaxed);
     // SAFETY: it has begun, and this is its thread.
     let life = own.map(|it| unsafe { it.life().assume_init_mut() })?;
+    life.tid = kernel::thread_id();
     life.standing
 }
 

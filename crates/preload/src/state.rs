@@ -17,7 +17,7 @@ use milieu_threads::lock::PriorityMutex;
 use milieu_threads::program::Program;
 use milieu_threads::run::{self, Choice, Rule, Settings, Thread, What};
 use milieu_threads::rung::{self, Return};
-use milieu_threads::stack::{Process, Standing, Watch};
+use milieu_threads::stack::{self, Process, Standing, Watch};
 
 use crate::record::Record;
 use crate::{device, helper, nursery, process, real, record};
@@ -319,20 +319,25 @@ impl Served {
         self.program.stop();
     }
 
-    /// Calls with what measures stacks, which is opened when it is needed and whenever
-    /// the program has closed it.
-    pub fn measure<T>(&self, measure: impl FnOnce(&Process) -> Option<T>) -> Option<T> {
-        let mut process = self.measuring.lock().ok()?;
-        if process.as_ref().is_some_and(|it| !it.is_intact()) {
-            // Their numbers are the program's.
-            if let Some(closed) = process.take() {
-                closed.forget();
+    /// Calls with what measures stacks, which is opened when it is needed, and again if the
+    /// program has closed it. `me` is the number of this thread.
+    pub fn measure<T>(
+        &self,
+        me: u32,
+        mut measure: impl FnMut(&Process) -> Result<T, stack::Errno>,
+    ) -> Option<T> {
+        let mut process = self.measuring.lock_as(me).ok()?;
+        if let Some(open) = process.take() {
+            let found = measure(&open);
+            if found.is_ok() || open.is_intact() {
+                *process = Some(open);
+                return found.ok();
             }
+            // Their numbers are the program's.
+            open.forget();
         }
-        if process.is_none() {
-            *process = Process::own().ok();
-        }
-        process.as_ref().and_then(measure)
+        *process = Process::own().ok();
+        measure(process.as_ref()?).ok()
     }
 
     /// Before `fork`.

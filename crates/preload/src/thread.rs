@@ -156,6 +156,7 @@ impl Creation {
             is_said: said.is_some(),
             seat: None,
             asked_bytes: asking.bytes(),
+            guard_bytes: asking.guard_bytes,
             creator: None,
             signals: None,
         };
@@ -263,7 +264,7 @@ impl Creation {
             let error = match libc::pthread_attr_setstacksize(own.as_mut_ptr(), size) {
                 0 => {
                     libc::pthread_attr_setguardsize(own.as_mut_ptr(), guard);
-                    record.set_asked(bytes);
+                    record.set_asked(bytes, guard_bytes);
                     create(own.as_ptr())
                 }
                 error => error,
@@ -280,7 +281,7 @@ impl Creation {
             WATCH.live.refuses(seat);
         }
         if let Some(bytes) = asking.bytes() {
-            record.set_asked(bytes);
+            record.set_asked(bytes, asking.guard_bytes);
         }
         create(attr)
     }

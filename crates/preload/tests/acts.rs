@@ -297,6 +297,35 @@ fn learned_sizes_are_applied_where_space_runs_short() {
     assert_eq!(bytes(&World::served(&settings), &["1", "600"]), native);
 }
 
+/// The files by which stacks are measured may be closed, and their numbers be another's.
+#[test]
+fn a_program_may_close_files_that_it_does_not_know() {
+    let folder = scratch("closes");
+    let Some(program) = compile("gcc", "closes.c", &folder, &[]) else {
+        return;
+    };
+    let closed = |world: &World<'_>| {
+        let run = world.run(&program, &[]);
+        assert_eq!(run.stderr, "");
+        let closed = run.well();
+        closed.trim().parse::<u32>().expect("a number of files")
+    };
+    let profile = folder.join("profile");
+    let settings = format!("stacks=learn;profile={}", profile.display());
+    // Whoever runs the tests may have left it some of its own.
+    let inherited = closed(&NATIVE);
+    assert!(closed(&World::served(&settings)) >= inherited + 2);
+    let text = fs::read_to_string(&profile).expect("it was learned");
+    let peaks = text.split_whitespace().filter_map(|it| {
+        let bytes = it.strip_prefix("peak=")?;
+        bytes.parse::<u64>().ok()
+    });
+    let deepest = peaks.max().expect("there are threads");
+    // What it fills, and some pages of ours and the C library's.
+    assert!((100 << 10..200 << 10).contains(&deepest), "{text}");
+    assert!(text.contains(" threads=2 "), "{text}");
+}
+
 /// A program that forks has children that are served as it is.
 #[test]
 fn children_learn_too() {

@@ -35,7 +35,14 @@ impl<T> PriorityMutex<T> {
     /// # Errors
     /// `EDEADLK` in a signal handler that interrupts who has it.
     pub fn lock(&self) -> Result<Locked<'_, T>, Errno> {
-        let me = kernel::thread_id();
+        self.lock_as(kernel::thread_id())
+    }
+
+    /// As [`PriorityMutex::lock`], of a thread that knows its number.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lock_as(&self, me: u32) -> Result<Locked<'_, T>, Errno> {
         while !self.is_taken_by(me) {
             match self.ask(libc::FUTEX_LOCK_PI) {
                 Ok(_) => break,
@@ -45,7 +52,7 @@ impl<T> PriorityMutex<T> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Locked(self))
+        Ok(Locked { mutex: self, me })
     }
 
     fn is_taken_by(&self, me: u32) -> bool {
@@ -53,8 +60,7 @@ impl<T> PriorityMutex<T> {
         self.word.compare_exchange(0, me, new, failure).is_ok()
     }
 
-    fn unlock(&self) {
-        let me = kernel::thread_id();
+    fn unlock(&self, me: u32) {
         let (new, failure) = (Ordering::Release, Ordering::Relaxed);
         if self.word.compare_exchange(me, 0, new, failure).is_err() {
             let _ = self.ask(libc::FUTEX_UNLOCK_PI);
@@ -75,7 +81,7 @@ impl<T> PriorityMutex<T> {
 
     /// Lets go what [`PriorityMutex::hold`] has taken.
     pub fn let_go(&self) {
-        self.unlock();
+        self.unlock(kernel::thread_id());
     }
 
     /// Lets go in the child of `fork`, which has another number than who held it.
@@ -85,27 +91,31 @@ impl<T> PriorityMutex<T> {
 }
 
 /// Has the value of a lock, until it is dropped.
-pub struct Locked<'l, T>(&'l PriorityMutex<T>);
+pub struct Locked<'l, T> {
+    mutex: &'l PriorityMutex<T>,
+    /// The thread that has it.
+    me: u32,
+}
 
 impl<T> Deref for Locked<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
         // SAFETY: this thread has the lock.
-        unsafe { &*self.0.value.get() }
+        unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T> DerefMut for Locked<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this thread has the lock.
-        unsafe { &mut *self.0.value.get() }
+        unsafe { &mut *self.mutex.value.get() }
     }
 }
 
 impl<T> Drop for Locked<'_, T> {
     fn drop(&mut self) {
-        self.0.unlock();
+        self.mutex.unlock(self.me);
     }
 }
 

@@ -9,7 +9,9 @@ use std::ptr::null_mut;
 use std::sync::mpsc;
 
 use common::{dig, on_stack_of, own_stack};
-use milieu_threads::stack::{Errno, Hint, Key, Peak, Process, Stack, Way, page_bytes, thread};
+use milieu_threads::stack::{
+    Errno, Hint, Key, Known, Peak, Process, Stack, Way, page_bytes, thread,
+};
 
 const KILOBYTE: usize = 1024;
 
@@ -214,6 +216,49 @@ fn guard_pages_within_a_mapping_bound_the_stack() {
         assert_eq!(stack, expected);
         assert_eq!(process.depth(&stack), Ok(18 * page));
     }
+    // SAFETY: the mapping is ours.
+    unsafe { libc::munmap(start, bytes) };
+}
+
+#[test]
+fn a_stack_that_is_had_again_is_known_and_another_in_its_place_is_not() {
+    let page = page_bytes();
+    let process = Process::own().unwrap();
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let bytes = (67 * page) as usize;
+    let (none, all) = (libc::PROT_NONE, libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: a mapping of its own is in nobody's way.
+    let start = unsafe { libc::mmap(null_mut(), bytes, all, flags, -1, 0) };
+    assert_ne!(start, libc::MAP_FAILED);
+    let at = |index: u64| start as u64 + index * page;
+    let forbid = |first: u64, pages: u64| {
+        // SAFETY: the pages are the mapping's, and nobody uses them.
+        let said = unsafe { libc::mprotect(at(first) as *mut _, (pages * page) as usize, none) };
+        assert_eq!(said, 0);
+    };
+    // A page of somebody else, the guard, the stack, and what it is not joined to.
+    forbid(1, 1);
+    forbid(66, 1);
+    let hint = Hint {
+        descriptor: Some(at(66) - 64),
+        asked_bytes: Some(64 * page),
+    };
+    let mut known = Known::default();
+    let mut again = || {
+        let stack = process.stack_again(at(60), hint, page, &mut known).unwrap();
+        assert_eq!(stack, process.stack_around(at(60), hint).unwrap());
+        stack
+    };
+    let stack = |low| Stack {
+        low: at(low),
+        high: at(66),
+        guard_bytes: (low - 1) * page,
+    };
+    assert_eq!(again(), stack(2));
+    assert_eq!(again(), stack(2));
+    // A smaller one ends at the same place.
+    forbid(2, 30);
+    assert_eq!(again(), stack(32));
     // SAFETY: the mapping is ours.
     unsafe { libc::munmap(start, bytes) };
 }

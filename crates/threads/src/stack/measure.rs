@@ -21,7 +21,7 @@ use super::system::{self, Errno, File, Mapping};
 use super::text::Text;
 
 /// A stack without its guard page: addresses from `low` on, below `high`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
     /// The lowest address that may be used.
     pub low: u64,
@@ -51,6 +51,24 @@ pub struct Hint {
     pub descriptor: Option<u64>,
     /// The size that was asked for. A stack from the C library's cache can be larger.
     pub asked_bytes: Option<u64>,
+}
+
+/// What was found of a stack, for threads that get the same one again. Numbers only, of
+/// which zeros are no stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    question: Question,
+    stack: Stack,
+}
+
+/// What decides where a stack of the C library's lies in a mapping of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Question {
+    start: u64,
+    end: u64,
+    descriptor: u64,
+    asked_bytes: u64,
+    guard_bytes: u64,
 }
 
 /// How the lowest touched page is found; each is exact but where it says otherwise.
@@ -171,6 +189,44 @@ impl Process {
     /// There is nothing at the address, or the kernel does not tell.
     pub fn stack_around(&self, address: u64, hint: Hint) -> Result<Stack, Errno> {
         let mapping = self.mapping(address)?.ok_or(Errno(libc::EFAULT))?;
+        Ok(self.stack_in(mapping, address, hint))
+    }
+
+    /// As [`stack_around`](Self::stack_around), of a stack that the C library has made with
+    /// a guard of so many bytes: if it fills the same mapping as the one that is known, it
+    /// is that.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn stack_again(
+        &self,
+        address: u64,
+        hint: Hint,
+        guard_bytes: u64,
+        known: &mut Known,
+    ) -> Result<Stack, Errno> {
+        let mapping = self.mapping(address)?.ok_or(Errno(libc::EFAULT))?;
+        let question = Question {
+            start: mapping.start,
+            end: mapping.end,
+            descriptor: hint.descriptor.unwrap_or(0),
+            asked_bytes: hint.asked_bytes.unwrap_or(0),
+            guard_bytes,
+        };
+        if known.question == question {
+            return Ok(known.stack);
+        }
+        let stack = self.stack_in(mapping, address, hint);
+        // What is joined to others may have become another one meanwhile.
+        let is_alone = stack.low == mapping.start && stack.high == mapping.end;
+        *known = match is_alone {
+            true => Known { question, stack },
+            false => Known::default(),
+        };
+        Ok(stack)
+    }
+
+    fn stack_in(&self, mapping: Mapping, address: u64, hint: Hint) -> Stack {
         let page = system::page_bytes();
         let end = self.guard_above(address, mapping.end);
         let (low, guard_bytes) = match self.guard_in(mapping.start, address, hint) {
@@ -178,11 +234,11 @@ impl Process {
             Some((start, end)) => (end, end.saturating_sub(start)),
             None => (mapping.start, self.guard_below(mapping.start)),
         };
-        Ok(Stack {
+        Stack {
             low,
             high: high(low, end, address, hint, page),
             guard_bytes,
-        })
+        }
     }
 
     /// The stack of any thread, found by its stack pointer, while it waits.
@@ -208,16 +264,18 @@ impl Process {
     /// How deep the stack was: from its end to the lowest page that was touched.
     ///
     /// # Errors
-    /// It is not permitted, or the process has ended.
+    /// It is not permitted, the process has ended, or the file is another one by now
+    /// (`EBADF`), which then [is not intact](Self::is_intact).
     pub fn depth(&self, stack: &Stack) -> Result<u64, Errno> {
-        let mut failure = Errno(libc::ENOSYS);
-        for way in Way::ALL {
-            match self.depth_by(way, stack) {
-                Ok(depth) => return Ok(depth),
-                Err(errno) => failure = errno,
-            }
+        // No other file understands the first of the ways; what is read is any file's.
+        if let Ok(depth) = self.depth_by(Way::Scan, stack) {
+            return Ok(depth);
         }
-        Err(failure)
+        if !self.is_intact() {
+            return Err(Errno(libc::EBADF));
+        }
+        let found = self.depth_by(Way::Pagemap, stack);
+        found.or_else(|_| self.depth_by(Way::Mincore, stack))
     }
 
     /// The same in one way, for instance to compare what each of them costs.

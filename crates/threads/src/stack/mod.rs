@@ -30,7 +30,7 @@ mod zone;
 pub use emit::{Language, Row, emit};
 pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};
-pub use measure::{Hint, Peak, Process, Stack, Way};
+pub use measure::{Hint, Known, Peak, Process, Stack, Way};
 pub use overflow::{AlternateStack, SetAction, Standing, Watch};
 pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Problem, Profile, ProfileError, Room,

@@ -418,20 +418,19 @@ impl AlternateStack {
         if memory.len() < Self::bytes() {
             return None;
         }
-        let mut before = no_stack();
         let wanted = libc::stack_t {
             ss_sp: memory.as_mut_ptr().cast(),
             ss_flags: 0,
             ss_size: memory.len(),
         };
-        // SAFETY: the kernel writes one such structure.
-        unsafe { libc::sigaltstack(null(), &mut before) };
+        // SAFETY: the memory is the thread's for as long as it is its alternate stack.
+        let before = unsafe { exchange(&wanted) }?;
         if before.ss_flags & libc::SS_DISABLE == 0 {
+            // SAFETY: it was this thread's.
+            unsafe { exchange(&before) };
             return None;
         }
-        // SAFETY: the memory is the thread's for as long as it is its alternate stack.
-        let said = unsafe { libc::sigaltstack(&wanted, null_mut()) };
-        (said == 0).then_some(Self {
+        Some(Self {
             start: wanted.ss_sp,
         })
     }
@@ -439,17 +438,35 @@ impl AlternateStack {
 
 impl Drop for AlternateStack {
     fn drop(&mut self) {
-        let mut now = no_stack();
-        // SAFETY: the kernel writes one such structure.
-        unsafe { libc::sigaltstack(null(), &mut now) };
+        let none = libc::stack_t {
+            ss_flags: libc::SS_DISABLE,
+            ..no_stack()
+        };
+        // SAFETY: none is needed any more.
+        let now = unsafe { exchange(&none) };
         // The program may have put its own in the place.
-        if now.ss_sp == self.start && now.ss_flags & libc::SS_DISABLE == 0 {
-            let mut none = no_stack();
-            none.ss_flags = libc::SS_DISABLE;
-            // SAFETY: the kernel reads one such structure.
-            unsafe { libc::sigaltstack(&none, null_mut()) };
+        if let Some(theirs) = now.filter(|it| it.ss_sp != self.start) {
+            // SAFETY: it was this thread's.
+            unsafe { exchange(&theirs) };
         }
     }
+}
+
+/// Gives this thread another alternate stack: what it had, unless that was refused.
+///
+/// # Safety
+/// The memory is nobody else's for as long as it is the alternate stack.
+unsafe fn exchange(wanted: &libc::stack_t) -> Option<libc::stack_t> {
+    let mut before = no_stack();
+    // The way back to it has no bits that only an answer has.
+    let flags = wanted.ss_flags & libc::SS_DISABLE;
+    let wanted = libc::stack_t {
+        ss_flags: flags,
+        ..*wanted
+    };
+    // SAFETY: the caller's; the kernel reads one such structure and writes one.
+    let said = unsafe { libc::sigaltstack(&wanted, &mut before) };
+    (said == 0).then_some(before)
 }
 
 fn no_stack() -> libc::stack_t {
