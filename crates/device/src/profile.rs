@@ -13,7 +13,7 @@ use addr2line::{Loader, demangle_auto};
 use milieu_threads::stack::{
     BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
 };
-use object::{Object, ObjectSection, RelocationTarget};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 
 /// What was learned, of one file or of several together.
 #[derive(Default)]
@@ -210,7 +210,8 @@ impl Symbols {
                 position: called.position,
             }),
             (_, Some(called)) => Some(called),
-            (own, None) => own,
+            // What points into a function is left over from who had the memory before.
+            (own, None) => own.filter(|_| file.begins(place.offset)),
         }
     }
 
@@ -233,16 +234,25 @@ impl Symbolic {
         if BuildId::new(id) != Some(*build) {
             return None;
         }
-        let map = file.symbol_map();
-        let symbols = map.symbols().iter();
+        let symbols = file.symbols().chain(file.dynamic_symbols());
         let mut symbols: Vec<(u64, u64, String)> = symbols
-            .map(|it| (it.address(), 0, it.name().to_owned()))
+            .filter(|it| it.is_definition())
+            .filter_map(|it| {
+                let name = it.name().ok().filter(|it| !it.is_empty())?;
+                Some((
+                    it.address(),
+                    it.address().saturating_add(it.size()),
+                    name.to_owned(),
+                ))
+            })
             .collect();
-        // How far they reach: to the next one.
         symbols.sort();
-        let ends: Vec<u64> = symbols.iter().skip(1).map(|it| it.0).collect();
-        for (symbol, end) in symbols.iter_mut().zip(ends.iter().chain([&u64::MAX])) {
-            symbol.1 = *end;
+        // Those in assembly may not say how far they reach: to the next one.
+        let starts: Vec<u64> = symbols.iter().skip(1).map(|it| it.0).collect();
+        for (symbol, next) in symbols.iter_mut().zip(starts.iter().chain([&u64::MAX])) {
+            if symbol.1 == symbol.0 {
+                symbol.1 = *next;
+            }
         }
         Some(Symbolic {
             name: path
@@ -256,9 +266,12 @@ impl Symbolic {
 
     fn function(&self, address: u64) -> Option<Start> {
         let at = self.symbols.partition_point(|it| it.0 <= address);
-        let symbol = self.symbols.get(at.checked_sub(1)?)?;
-        // Whoever is before the first symbol of a stripped file is not part of it.
-        let name = (address < symbol.1).then(|| demangle_auto(symbol.2.as_str().into(), None))?;
+        let symbol = at.checked_sub(1).and_then(|it| self.symbols.get(it));
+        // What a stripped file does not name is no part of the symbol before it; where there
+        // is debug information, that names it.
+        let symbol = symbol.filter(|it| address < it.1).map(|it| it.2.clone());
+        let symbol = symbol.or_else(|| self.debugged(address))?;
+        let name = demangle_auto(symbol.into(), None);
         let location = self.lines.as_ref();
         let location = location.and_then(|it| it.find_location(address).ok().flatten());
         let position = location.and_then(|it| {
@@ -272,6 +285,23 @@ impl Symbolic {
             name: name.into_owned(),
             position,
         })
+    }
+
+    /// Whether a function or data begins there.
+    fn begins(&self, address: u64) -> bool {
+        let at = self.symbols.binary_search_by_key(&address, |it| it.0);
+        at.is_ok()
+    }
+
+    /// The name of a function by the debug information, which is that of the outermost one
+    /// where others are inlined.
+    fn debugged(&self, address: u64) -> Option<String> {
+        let mut frames = self.lines.as_ref()?.find_frames(address).ok()?;
+        let mut name = None;
+        while let Ok(Some(frame)) = frames.next() {
+            name = frame.function.or(name);
+        }
+        Some(name?.raw_name().ok()?.into_owned())
     }
 }
 
@@ -371,5 +401,72 @@ mod tests {
         let key = Key::parse(b"ab12+10/ab12+20").expect("a key");
         let start = Symbols::default().start(&key);
         assert_eq!((start.name.as_str(), start.position), ("ab12+10", None));
+    }
+
+    /// What a compiler makes of three functions, of which the second is not exported; and
+    /// where that begins, if there are symbols.
+    fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Option<(PathBuf, Option<u64>)> {
+        let source = write(
+            folder,
+            "functions.c",
+            "int exported(void) { return 1; }\n\
+             static __attribute__((used, noinline)) int hidden(int a) { return a + 2; }\n\
+             int other(int a) { return hidden(a); }\n",
+        );
+        let library = folder.join(name);
+        let mut compiler = std::process::Command::new("gcc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-fno-toplevel-reorder"]);
+        compiler.args(["-Wl,--build-id", "-o"]).arg(&library);
+        let ran = compiler.arg(&source).args(flags).status().ok()?;
+        assert!(ran.success(), "gcc does not compile {}", source.display());
+        let bytes = fs::read(&library).expect("a library");
+        let file = object::File::parse(&*bytes).expect("a library");
+        let hidden = file.symbols().find(|it| it.name() == Ok("hidden"));
+        let offset = hidden.map(|it| it.address());
+        Some((library, offset))
+    }
+
+    /// The name of what begins there, and of something within the function before it.
+    fn named(library: &Path, offset: u64) -> [String; 2] {
+        let bytes = fs::read(library).expect("a library");
+        let file = object::File::parse(&*bytes).expect("a library");
+        let id = file.build_id().expect("it is read").expect("there is one");
+        let build: String = id.iter().map(|it| format!("{it:02x}")).collect();
+        let shown = library.display();
+        let exported = file.dynamic_symbols();
+        let exported = exported.map(|it| (it.name(), it.address()));
+        let exported = exported.into_iter().find(|it| it.0 == Ok("exported"));
+        let (_, exported) = exported.expect("it is exported");
+        let lines = [offset, exported]
+            .map(|at| format!("thread {build}+{at:x} runs=1 threads=1 peak=4096 given=8388608\n"));
+        let text = format!(
+            "milieu stacks 1\nmodule {build} {shown}\n{}",
+            lines.concat()
+        );
+        let path = library.with_extension("stacks");
+        fs::write(&path, text).expect("it is written");
+        let profile = load(&[path]).expect("it is a profile");
+        let mut symbols = Symbols::of(&profile);
+        let start = |at: u64| profile.entries.iter().find(|it| it.key.start.offset == at);
+        [offset, exported].map(|at| {
+            let entry = start(at).expect("it was written");
+            symbols.start(&entry.key).name
+        })
+    }
+
+    /// A file without symbols names what it exports, and nothing that comes after it.
+    #[test]
+    fn a_function_that_has_no_name_has_none_of_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some((named_all, offset)) = compiled(folder.path(), "all.so", &[]) else {
+            return eprintln!("not tested: gcc is not installed");
+        };
+        let offset = offset.expect("it has symbols");
+        assert_eq!(named(&named_all, offset), ["hidden", "exported"]);
+        let stripped = compiled(folder.path(), "stripped.so", &["-s"]);
+        let (stripped, none) = stripped.expect("gcc is installed");
+        assert_eq!(none, None);
+        let unnamed = format!("stripped.so+0x{offset:x}");
+        assert_eq!(named(&stripped, offset), [&unnamed, "exported"]);
     }
 }
