@@ -21,7 +21,7 @@ const FILE: &str = "experiment.toml";
 
 /// An experiment.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Experiment {
     /// `solar/figures-3-5`: its folder below `experiments`.
     #[serde(skip)]
@@ -41,6 +41,10 @@ pub struct Experiment {
     /// Programs that it runs and that are not ours.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// The same of single tests, by their names: programs, and the Debian packages that have
+    /// them.
+    #[serde(default)]
+    pub needs_of: BTreeMap<String, BTreeMap<String, String>>,
     /// Kinds of programs in `unaware` that it has, which the preload serves.
     #[serde(default)]
     pub serves: Vec<Machine>,
@@ -60,6 +64,9 @@ pub struct Experiment {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
+    /// Tests that are left out.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// Parameters, wherever they stand.
     #[serde(default)]
     pub parameters: BTreeMap<String, Value>,
@@ -142,6 +149,23 @@ impl Experiment {
 
     pub fn applications(&self) -> PathBuf {
         self.folder.join("applications.toml")
+    }
+
+    /// Tests that need a program which is not here: their names, and why they are not run.
+    pub fn missing(&self, has: impl Fn(&str) -> bool) -> BTreeMap<&str, String> {
+        let tests = self.needs_of.iter().filter_map(|(test, needs)| {
+            let (program, package) = needs.iter().find(|(program, _)| !has(program))?;
+            let why = format!("{program} is not installed (Debian: {package})");
+            Some((test.as_str(), why))
+        });
+        tests.collect()
+    }
+
+    /// Whether quick runs may go without a test.
+    pub fn may_lack(&self, test: Option<&str>) -> bool {
+        test.is_some_and(|it| {
+            self.needs_of.contains_key(it) || self.quick.without.iter().any(|name| name == it)
+        })
     }
 
     /// What it describes.

@@ -1,5 +1,6 @@
 //! What a description becomes where less is measured, or hosts cannot be had.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU32;
 
@@ -7,6 +8,14 @@ use milieu_bench::Value;
 use milieu_bench::description::{Group, Values};
 
 use super::file::{Host, Quick};
+
+/// Tests that quick runs go without, and those that need what is missing.
+pub fn leave_out(group: &mut Group, quick: &Quick, missing: &BTreeMap<&str, String>) {
+    group.tests.retain(|test| {
+        let is_left_out = quick.without.contains(&test.name);
+        !is_left_out && !missing.contains_key(test.name.as_str())
+    });
+}
 
 /// Everything once, and only these values.
 pub fn shorten(group: &mut Group, quick: &Quick) {
@@ -90,6 +99,20 @@ mod tests {
             Value::Integer(1)
         );
         assert!(!test.parameters.contains_key("other"));
+    }
+
+    #[test]
+    fn tests_are_left_out_by_name_and_for_what_is_missing() {
+        let left = |quick: &str, missing: &[&str]| {
+            let mut group = group();
+            let missing = missing.iter().map(|it| (*it, String::new())).collect();
+            leave_out(&mut group, &toml::from_str(quick).unwrap(), &missing);
+            group.tests.len()
+        };
+        assert_eq!(left("", &[]), 1);
+        assert_eq!(left("without = ['other']", &["another"]), 1);
+        assert_eq!(left("without = ['t']", &[]), 0);
+        assert_eq!(left("", &["t"]), 0);
     }
 
     #[test]

@@ -108,12 +108,12 @@ impl Run<'_> {
         let scratch = process::scratch(&format!("experiments/{}", experiment.name))?;
         let results = scratch.join(RESULTS);
         let emulates = self.emulates()?;
-        if let Some(why) = self.lacks(emulates) {
-            process::print(&match self.arguments.json {
-                true => format!("{}\n", json!({"name": experiment.name, "skipped": why})),
-                false => format!("{}: not run: {why}\n", experiment.name),
-            })?;
+        if let Some(why) = self.lacks(emulates)? {
+            self.tell_skipped(None, &why)?;
             return Ok(0);
+        }
+        for (test, why) in &experiment.missing(process::has_program) {
+            self.tell_skipped(Some(test), why)?;
         }
         let description = self.description(&scratch, emulates)?;
         let mut code = INVALID;
@@ -150,18 +150,41 @@ impl Run<'_> {
         Ok(u8::from(!holds))
     }
 
-    /// Why it cannot be run here.
-    fn lacks(&self, emulates: bool) -> Option<String> {
-        if !emulates && !self.experiment.lose.is_empty() {
-            return Some("links that are lost have to be emulated".into());
+    /// Says that it, or a test of it, is not run.
+    fn tell_skipped(&self, test: Option<&str>, why: &str) -> Result<()> {
+        let name = &self.experiment.name;
+        process::print(&match (self.arguments.json, test) {
+            (true, Some(test)) => {
+                format!("{}\n", json!({"name": name, "test": test, "skipped": why}))
+            }
+            (true, None) => format!("{}\n", json!({"name": name, "skipped": why})),
+            (false, Some(test)) => format!("{name}: {test}: not run: {why}\n"),
+            (false, None) => format!("{name}: not run: {why}\n"),
+        })
+    }
+
+    /// Why it cannot be run here. A whole run has all of its tests.
+    fn lacks(&self, emulates: bool) -> Result<Option<String>> {
+        let experiment = self.experiment;
+        if !emulates && !experiment.lose.is_empty() {
+            return Ok(Some("links that are lost have to be emulated".into()));
         }
         if let Some(why) = self.unaware().find_map(|made| made.as_ref().err()) {
-            return Some(why.clone());
+            return Ok(Some(why.clone()));
+        }
+        let missing = experiment.missing(process::has_program);
+        if let Some(why) = missing.values().next() {
+            let mut group = experiment.group()?;
+            quick::leave_out(&mut group, &experiment.quick, &missing);
+            if !self.arguments.quick || group.tests.is_empty() {
+                return Ok(Some(why.clone()));
+            }
         }
         let native = self.native().and_then(|made| made.as_ref().err());
-        let mut needs = self.experiment.needs.iter();
+        let native = native.map(String::as_str);
+        let mut needs = experiment.needs.iter().map(String::as_str);
         let missing = native.or_else(|| needs.find(|it| !process::has_program(it)));
-        missing.map(|program| format!("{program} is not installed"))
+        Ok(missing.map(|program| format!("{program} is not installed")))
     }
 
     /// The programs of its paper in C and C++.
@@ -214,6 +237,8 @@ impl Run<'_> {
         }
         let mut group = experiment.group()?;
         if self.arguments.quick {
+            let missing = experiment.missing(process::has_program);
+            quick::leave_out(&mut group, &experiment.quick, &missing);
             quick::shorten(&mut group, &experiment.quick);
         }
         if is_on_loopback {
