@@ -1,0 +1,223 @@
+//! Programs that know nothing of Milieu, under `milieu thread run`: how deep their stacks
+//! are, how much address space is saved, and whether they are as fast as before.
+//!
+//! ```text
+//! learn     three runs under load, each to its end: a profile
+//! compare   native, native again, learning, tuned: alive at once, the same work in turns
+//! ```
+//!
+//! `program` says which. What all of them need of the machine they need at the same time,
+//! so that a ratio is of work that was done under the same conditions; how much that of the
+//! two which are the same differs from 1 is what the machine does by itself.
+
+mod batch;
+mod server;
+mod side;
+mod stacks;
+mod worker;
+
+use std::process::ExitCode;
+
+use experiments::{Failed, text, whole};
+use milieu_bench::run::protocol::{self, Measured, Measurement, Start};
+
+use side::{Side, Way};
+use stacks::Stacks;
+
+/// A program with a load.
+trait Program {
+    /// Starts it, ready for work.
+    fn start(&self, side: &Side) -> Result<Box<dyn Running>, Failed>;
+}
+
+/// A program that runs.
+trait Running {
+    /// A portion of work; the seconds that it took.
+    fn work(&mut self) -> Result<f64, Failed>;
+
+    /// Lets it do something, and calls while it does.
+    fn during(&mut self, look: &mut dyn FnMut(u32) -> Result<(), Failed>) -> Result<(), Failed>;
+
+    /// Lets it end by itself, or tells it to, as its users do.
+    fn end(self: Box<Self>) -> Result<(), Failed>;
+}
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(worker::SHORT_THREADS) {
+        worker::create_and_join();
+        return ExitCode::SUCCESS;
+    }
+    match protocol::application(|start, _| measure(start)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// In how many runs threads are seen before sizes are applied, as by default.
+const RUNS: u32 = 3;
+
+fn measure(start: &Start) -> Result<Measurement, Failed> {
+    let scratch = tempfile::tempdir()?;
+    let size = whole(start, "size")? / whole(start, "part")?.max(1);
+    let program = program(&text(start, "program")?, scratch.path(), size)?;
+    let profile = scratch.path().join("stacks");
+    let side = |way, number| Side::new(scratch.path(), &profile, way, number);
+
+    for number in 0..RUNS {
+        let side = side(Way::Learning, number)?;
+        let mut running = program.start(&side)?;
+        running.work()?;
+        running.end()?;
+        side.check()?;
+    }
+    let learned = stacks::learned(&profile)?;
+
+    let sides = Way::ALL.map(|way| side(way, RUNS));
+    let sides = sides.into_iter().collect::<Result<Vec<Side>, Failed>>()?;
+    let mut running = Vec::new();
+    for side in &sides {
+        running.push(program.start(side)?);
+    }
+    let mut seen = [(Stacks::default(), 0); Way::ALL.len()];
+    for ((side, one), seen) in sides.iter().zip(&mut running).zip(&mut seen) {
+        one.during(&mut |process| {
+            *seen = (stacks::of(process)?, stacks::address_space(process)?);
+            Ok(())
+        })
+        .map_err(|error| format!("{}: {error}", side.way.name()))?;
+    }
+    let times = in_turns(&mut running, whole(start, "turns")?)?;
+    for (side, one) in sides.iter().zip(running) {
+        one.end()?;
+        side.check()?;
+    }
+
+    let [native, control, learning, tuned] = times;
+    let kib = |bytes: u64| number(bytes / 1024);
+    // What learns has the stacks that it asks for, and a table that says how large they are.
+    let [(_, space), _, (before, _), (after, space_tuned)] = seen;
+    let mut measured = vec![
+        ("threads", number(before.threads)),
+        ("peak_kib", kib(learned.peak_bytes)),
+        ("kinds", number(learned.kinds)),
+        ("kinds_set", number(learned.kinds_set)),
+        ("stacks_kib", kib(before.bytes)),
+        ("stacks_kib_tuned", kib(after.bytes)),
+        ("space_kib", kib(space)),
+        ("space_kib_tuned", kib(space_tuned)),
+        ("portion_ms_native", middle(&native) * 1e3),
+    ];
+    let control = ratio(&native, &control);
+    let learning = ratio(&native, &learning);
+    let tuned = ratio(&native, &tuned);
+    measured.extend([
+        ("throughput_control", control.middle),
+        ("throughput_control_low", control.low),
+        ("throughput_control_high", control.high),
+        ("throughput_learning", learning.middle),
+        ("throughput_learning_low", learning.low),
+        ("throughput_learning_high", learning.high),
+        ("throughput_tuned", tuned.middle),
+        ("throughput_tuned_low", tuned.low),
+        ("throughput_tuned_high", tuned.high),
+    ]);
+    let measured = measured.into_iter().map(|(name, number)| {
+        let rounded = (number * 1e6).round() / 1e6;
+        (name.to_owned(), Measured::Number(rounded))
+    });
+    Ok(Measurement::Several(measured.collect()))
+}
+
+/// By its name; the size is how much is done in a portion of work.
+fn program(name: &str, scratch: &std::path::Path, size: u64) -> Result<Box<dyn Program>, Failed> {
+    Ok(match name {
+        "memcached" => Box::new(server::Memcached { size }),
+        "redis" => Box::new(server::Redis { size }),
+        "mariadb" => Box::new(server::MariaDb::new(scratch, size)?),
+        "ffmpeg" => Box::new(batch::ffmpeg(size)),
+        "pigz" => Box::new(batch::pigz(scratch, size)?),
+        "java" => Box::new(worker::java(scratch, size)?),
+        "node" => Box::new(worker::node(scratch, size)?),
+        "python" => Box::new(worker::python(scratch, size)?),
+        "short threads" => Box::new(worker::short_threads(size)?),
+        other => return Err(format!("`{other}` is no program that is known here").into()),
+    })
+}
+
+/// The same work by each, as often, in an order that turns round. Of each the seconds.
+fn in_turns(running: &mut [Box<dyn Running>], turns: u64) -> Result<[Vec<f64>; 4], Failed> {
+    // What is done for the first time is not what is compared.
+    for one in running.iter_mut() {
+        one.work()?;
+    }
+    let mut times = [const { Vec::new() }; 4];
+    for turn in 0..turns {
+        let mut order = [0, 1, 2, 3];
+        order.rotate_left(usize::try_from(turn % 4)?);
+        if turn / 4 % 2 == 1 {
+            order.reverse();
+        }
+        for index in order {
+            times[index].push(running[index].work()?);
+        }
+    }
+    Ok(times)
+}
+
+/// How much faster the second is, of pairs of the same turn.
+fn ratio(one: &[f64], other: &[f64]) -> Interval {
+    let pairs = one.iter().zip(other);
+    Interval::of(pairs.map(|(one, other)| one / other).collect())
+}
+
+/// The median of what was measured, and between what it is with 95 %.
+struct Interval {
+    low: f64,
+    middle: f64,
+    high: f64,
+}
+
+impl Interval {
+    /// By the signs of differences, so that the distribution does not matter.
+    fn of(mut values: Vec<f64>) -> Interval {
+        values.sort_by(f64::total_cmp);
+        let count = values.len();
+        let half = number(count as u64) / 2.0;
+        // How many are below the median: half of them, and the root of a quarter is the
+        // deviation of that.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "less than the count, which is small"
+        )]
+        let rank = (half - 1.96 * (half / 2.0).sqrt()) as usize;
+        let aside = rank.saturating_sub(1);
+        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+        Interval {
+            low: at(aside),
+            middle: middle(&values),
+            high: at(count.saturating_sub(aside + 1)),
+        }
+    }
+}
+
+/// The median.
+fn middle(of: &[f64]) -> f64 {
+    let mut sorted = of.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    match (sorted.get(half), sorted.get(half.wrapping_sub(1))) {
+        (Some(upper), Some(lower)) if sorted.len() % 2 == 0 => f64::midpoint(*lower, *upper),
+        (Some(one), _) => *one,
+        _ => f64::NAN,
+    }
+}
+
+/// A number of this, as metrics have it.
+#[expect(clippy::cast_precision_loss, reason = "not that many")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
