@@ -87,10 +87,13 @@ pub struct State {
     pub wakers: Vec<(u64, Waker)>,
 }
 
-/// The last changes of keys: generation and hash of the name.
+/// The last changes of keys: generation and hash of the name. They lie apart,
+/// as who synchronizes has mostly nothing to do with them.
 pub struct Ring {
-    entries: [(u64, u64); RING],
+    entries: Box<[(u64, u64); RING]>,
     count: usize,
+    /// The generation of the last change.
+    newest: u64,
     /// The generation of the newest change that is no longer listed.
     lost: u64,
 }
@@ -101,8 +104,9 @@ pub const RING: usize = 32;
 impl Default for Ring {
     fn default() -> Self {
         Ring {
-            entries: [(0, 0); RING],
+            entries: Box::new([(0, 0); RING]),
             count: 0,
+            newest: 0,
             lost: 0,
         }
     }
@@ -117,6 +121,7 @@ impl Ring {
             self.lost = self.lost.max(entry.0);
             *entry = (generation, *hash);
             self.count += 1;
+            self.newest = generation;
         }
     }
 
@@ -129,7 +134,11 @@ impl Ring {
     /// The hashes of keys changed after `seen`; `None` where not all are listed.
     pub fn since(&self, seen: u64) -> Option<impl Iterator<Item = u64> + '_> {
         let newer = move |entry: &&(u64, u64)| entry.0 > seen;
-        (self.lost <= seen).then(|| self.entries.iter().filter(newer).map(|entry| entry.1))
+        let entries = match self.newest > seen {
+            true => &self.entries[..],
+            false => &[],
+        };
+        (self.lost <= seen).then(|| entries.iter().filter(newer).map(|entry| entry.1))
     }
 }
 

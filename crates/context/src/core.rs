@@ -83,6 +83,7 @@ pub struct Core {
     ids: [Pair; PAIRS],
     /// Reused by synchronizations.
     pub adopted: Vec<(Slot, Global)>,
+    pub changed: Vec<Slot>,
     marks: Vec<u64>,
     mark: u64,
     /// What the author of a thread-based layer panicked with, until
@@ -165,6 +166,7 @@ impl Core {
             shared,
             ids: [[Looked::default(); 2]; PAIRS],
             adopted: Vec::new(),
+            changed: Vec::new(),
             marks: Vec::new(),
             mark: 0,
             panic: Mutex::new(None),
@@ -214,6 +216,7 @@ impl Core {
             shared: self.shared,
             ids: self.ids,
             adopted: Vec::new(),
+            changed: Vec::new(),
             marks: Vec::new(),
             mark: 0,
             panic: Mutex::new(None),
@@ -409,6 +412,14 @@ impl Core {
             return;
         }
         let plan = self.plan_ref();
+        if let [slot] = changed[..] {
+            self.layers[slot as usize].make_hash();
+            if let Some(touched) = plan.touched(slot) {
+                // SAFETY: the caller vouches for `environment`.
+                unsafe { self.evaluate(environment, touched, record, |_, _| true) };
+            }
+            return;
+        }
         self.begin_round();
         for slot in changed {
             self.layers[*slot as usize].make_hash();
@@ -488,7 +499,6 @@ impl Core {
             unsafe { cell.store(planned.shape, field) };
         };
         for group in &touched.groups {
-            let own = &values[group.values[0] as usize].spec.own;
             let mut found = None;
             for &index in &group.values {
                 if !wanted(&mut marks, index) {
@@ -496,15 +506,14 @@ impl Core {
                 }
                 // Of most groups nothing is wanted when a key has changed.
                 let (parent, row) = *found.get_or_insert_with(|| {
-                    let parent = own.parent_hash(layers);
+                    let parent = group.parent.hash(layers);
                     (parent, self.root.row(parent))
                 });
                 let planned = &values[index as usize];
-                let spec = &*planned.spec;
-                let base = spec.own.base.hash(layers);
+                let base = planned.base(layers);
                 let guess = &mut self.guesses[index as usize];
                 let column = row.and_then(|row| row.column_near(base, guess));
-                put(index, planned, spec.cell(column), parent.then(base).main);
+                put(index, planned, planned.cell(column), parent.then(base).main);
             }
         }
         for &index in &touched.single {
@@ -512,7 +521,7 @@ impl Core {
                 let planned = &values[index as usize];
                 let column = planned.spec.find(&self.root, layers);
                 let hash = planned.spec.own.place(layers).hash();
-                put(index, planned, planned.spec.cell(column), hash);
+                put(index, planned, planned.cell(column), hash);
             }
         }
     }

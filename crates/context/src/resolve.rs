@@ -44,13 +44,28 @@ pub enum Varying {
     Mixed(Arc<[Part]>),
 }
 
+/// All levels of a compiled pattern but the last one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parent {
+    /// The literal levels before the first placeholder, as the name of a parent.
+    prefix: Hash,
+    /// The levels from there on.
+    levels: Box<[Level]>,
+}
+
+impl Parent {
+    #[inline]
+    pub fn hash(&self, layers: Layers<'_>) -> Hash {
+        self.levels
+            .iter()
+            .fold(self.prefix, |hash, level| hash.then(level.hash(layers)))
+    }
+}
+
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// The literal levels before the first placeholder, as the name of a parent.
-    prefix: Hash,
-    /// The levels from there to the last but one.
-    levels: Box<[Level]>,
+    pub parent: Parent,
     /// The last level.
     pub base: Level,
     /// The same as it is written.
@@ -262,8 +277,10 @@ impl Resolution {
         };
         let prefix: Vec<Hash> = levels.iter().map_while(literal).collect();
         Resolution {
-            levels: levels.split_off(prefix.len()).into(),
-            prefix: prefix.into_iter().fold(Hash::ROOT, Hash::then),
+            parent: Parent {
+                levels: levels.split_off(prefix.len()).into(),
+                prefix: prefix.into_iter().fold(Hash::ROOT, Hash::then),
+            },
             base,
             pieces: pieces.into(),
         }
@@ -272,23 +289,12 @@ impl Resolution {
     /// Every layer that the name depends on.
     pub fn slots(&self) -> Vec<Slot> {
         let mut found = Vec::new();
-        self.levels.iter().for_each(|level| level.slots(&mut found));
+        let levels = &self.parent.levels;
+        levels.iter().for_each(|level| level.slots(&mut found));
         self.base.slots(&mut found);
         sort::by(&mut found, Ord::cmp);
         found.dedup();
         found
-    }
-
-    /// Whether two patterns always have the same parent.
-    pub fn same_parent(&self, other: &Resolution) -> bool {
-        self.prefix == other.prefix && self.levels == other.levels
-    }
-
-    #[inline]
-    pub fn parent_hash(&self, layers: Layers<'_>) -> Hash {
-        self.levels
-            .iter()
-            .fold(self.prefix, |hash, level| hash.then(level.hash(layers)))
     }
 
     /// Looks the name up.
@@ -299,7 +305,7 @@ impl Resolution {
     /// The name's place.
     pub fn place(&self, layers: Layers<'_>) -> Place {
         Place {
-            parent: self.parent_hash(layers),
+            parent: self.parent.hash(layers),
             base: self.base.hash(layers),
         }
     }

@@ -22,8 +22,9 @@ use crate::{
     elements::NONE,
     environment::Identity,
     field::{Cell, Shape},
+    hash::Hash,
     map::{Column, Map, Tag},
-    resolve::{Layers, Resolution, Slot},
+    resolve::{Layers, Level, Parent, Resolution, Slot},
 };
 
 /// A value as the coordinator knows it, whichever environments hold it.
@@ -74,17 +75,13 @@ impl ValueSpec {
             .find_map(found)
     }
 
-    /// The cell of a stored value, as this value's type.
+    /// The cell of a stored value of another type.
     ///
-    /// A key of another type, which only an override or a fallback can lead to,
-    /// is read as text and counts where it keeps this value's rules.
-    #[inline]
-    pub fn cell(&self, column: Option<&Column>) -> Cell {
-        match column {
-            Some(column) if column.tag == self.tag => column.cell,
-            Some(column) => self.convert(&column.datum.text).unwrap_or(self.default),
-            None => self.default,
-        }
+    /// Such a key, which only an override or a fallback can lead to, is read as
+    /// text and counts where it keeps this value's rules.
+    #[cold]
+    fn cell_of_other(&self, column: &Column) -> Cell {
+        self.convert(&column.datum.text).unwrap_or(self.default)
     }
 
     fn convert(&self, text: &str) -> Option<Cell> {
@@ -105,17 +102,59 @@ impl ValueSpec {
 }
 
 /// A value of one environment.
+///
+/// What is needed whenever it is evaluated lies here, side by side: who comes
+/// from other work has little in the cache.
 #[derive(Debug)]
 pub struct Planned {
     pub spec: Arc<ValueSpec>,
     pub offset: u32,
     pub shape: Shape,
+    tag: Tag,
+    default: Cell,
+    /// The last level of its own name, where that is always the same.
+    base: Option<Hash>,
+}
+
+impl Planned {
+    fn new(spec: Arc<ValueSpec>, descriptor: &Descriptor) -> Planned {
+        Planned {
+            offset: u32::try_from(descriptor.offset).expect("environments below 4 GiB"),
+            shape: descriptor.kind.shape(),
+            tag: spec.tag,
+            default: spec.default,
+            base: match spec.own.base {
+                Level::Literal(hash) => Some(hash),
+                Level::Varying(_) => None,
+            },
+            spec,
+        }
+    }
+
+    /// The last level of its own name.
+    #[inline]
+    pub fn base(&self, layers: Layers<'_>) -> Hash {
+        match self.base {
+            Some(hash) => hash,
+            None => self.spec.own.base.hash(layers),
+        }
+    }
+
+    /// The cell of a stored value, as this value's type.
+    #[inline]
+    pub fn cell(&self, column: Option<&Column>) -> Cell {
+        match column {
+            Some(column) if column.tag == self.tag => column.cell,
+            Some(column) => self.spec.cell_of_other(column),
+            None => self.default,
+        }
+    }
 }
 
 /// Values that a layer touches and that share a parent.
 #[derive(Debug)]
 pub struct Group {
-    /// Any of the values: it resolves the parent for all of them.
+    pub parent: Parent,
     pub values: Box<[u32]>,
 }
 
@@ -188,7 +227,7 @@ impl Plan {
 }
 
 fn group(values: &[Planned], of: &[u32]) -> Touched {
-    let mut groups: Vec<Vec<u32>> = Vec::new();
+    let mut groups: Vec<(&Parent, Vec<u32>)> = Vec::new();
     let mut single = Vec::new();
     for &index in of {
         let spec = &values[index as usize].spec;
@@ -196,18 +235,18 @@ fn group(values: &[Planned], of: &[u32]) -> Touched {
             single.push(index);
             continue;
         }
-        let same =
-            |group: &&mut Vec<u32>| values[group[0] as usize].spec.own.same_parent(&spec.own);
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(index),
-            None => groups.push(vec![index]),
+        let parent = &spec.own.parent;
+        match groups.iter_mut().find(|(known, _)| *known == parent) {
+            Some((_, group)) => group.push(index),
+            None => groups.push((parent, vec![index])),
         }
     }
+    let group = |(parent, values): (&Parent, Vec<u32>)| Group {
+        parent: parent.clone(),
+        values: values.into(),
+    };
     Touched {
-        groups: groups
-            .into_iter()
-            .map(|g| Group { values: g.into() })
-            .collect(),
+        groups: groups.into_iter().map(group).collect(),
         single: single.into(),
     }
 }
@@ -342,11 +381,7 @@ impl Schema {
                         self.arrays.push(spec.clone());
                     }
                 }
-                Planned {
-                    spec,
-                    offset: u32::try_from(descriptor.offset).expect("environments below 4 GiB"),
-                    shape: descriptor.kind.shape(),
-                }
+                Planned::new(spec, descriptor)
             });
         let plan = Arc::new(Plan::new(planned.collect(), |slot| {
             ids[slot as usize].clone()

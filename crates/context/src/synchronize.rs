@@ -34,7 +34,7 @@ impl Core {
         self.epoch += 1;
         // String fields may point into the old root until they are evaluated.
         let old = root.map(|root| std::mem::replace(&mut self.root, root));
-        let mut changed: Vec<Slot> = Vec::new();
+        let mut changed = std::mem::take(&mut self.changed);
         let mut adopted = std::mem::take(&mut self.adopted);
         for (slot, binding) in adopted.drain(..) {
             if self.set_global(slot, binding) {
@@ -66,6 +66,8 @@ impl Core {
             }
         }
         drop(old);
+        changed.clear();
+        self.changed = changed;
         self.settle();
     }
 
@@ -159,8 +161,7 @@ impl Core {
         unsafe { self.sync_if_shared(environment) };
         let slot = self.slot(id);
         let binding = Global::new(make(self));
-        let before = self.global(slot).clone();
-        if before.same_fixed(&binding) && self.inner.is_so(slot, &binding) {
+        if self.global(slot).same_fixed(&binding) && self.inner.is_so(slot, &binding) {
             return Ok(());
         }
         let transition = match binding {
@@ -173,6 +174,11 @@ impl Core {
                 return Err(self.cycle_error(slot, &way, &binding));
             }
         }
+        // Only what depends on other layers can be refused from here on.
+        let before = match &binding {
+            Global::Bound(_) => self.global(slot).clone(),
+            _ => Global::Inactive,
+        };
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.switch_here(environment, slot, binding.clone()) };
         match self.inner.publish_switch(slot, binding.clone()) {
