@@ -1,7 +1,7 @@
 //! The coordinator: what all contexts share (CoElektra, III-B).
 //!
 //! ```text
-//!   generation ── one atomic, all that an idle `sync` reads
+//!   news       ── the generation, all that an idle `sync` reads, and the last switches
 //!   state      ── layer slots, root of the key set, changes; short sections only
 //!   writers    ── orders writers of the key set, who build the next root outside `state`
 //!   schema     ── names; only registration and unknown layers come here
@@ -23,10 +23,11 @@ use crate::{
     batch::Batch,
     layer::{Bound, Global},
     map::Map,
+    news::{News, Short},
     publish::{self, Counts},
     resolve::Slot,
     schema::Schema,
-    sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, ThreadId, lock},
+    sync::{Condvar, Mutex, MutexGuard, ThreadId, lock},
 };
 
 /// Shared by the contexts of one program, or of one part of it.
@@ -40,20 +41,14 @@ pub struct Coordinator {
 }
 
 pub struct Inner {
-    pub generation: Apart,
+    pub news: News,
     state: Mutex<State>,
     pub writers: Mutex<()>,
     /// Somebody published, or a hold has ended.
-    pub news: Condvar,
+    pub shown: Condvar,
     pub schema: Mutex<Schema>,
     pub actions: Actions,
 }
-
-/// The generation that contexts may see. It is all that an idle synchronization
-/// reads, so that it has a cache line to itself: who locks the state, or counts a
-/// reference, takes nothing away from those who only look.
-#[repr(align(64))]
-pub struct Apart(pub AtomicU64);
 
 /// One layer, globally.
 #[derive(Clone)]
@@ -81,7 +76,7 @@ pub struct State {
     pub frozen: Option<View>,
     pub holders: u32,
     pub holder: Option<ThreadId>,
-    /// How many threads wait on `news`.
+    /// How many threads wait on `shown`.
     pub sleepers: u32,
     /// The tasks that wait, by the number of their future.
     pub wakers: Vec<(u64, Waker)>,
@@ -164,10 +159,10 @@ impl Coordinator {
     pub fn new() -> Self {
         Coordinator {
             inner: Arc::new(Inner {
-                generation: Apart(AtomicU64::new(0)),
+                news: News::new(),
                 state: Mutex::new(State::default()),
                 writers: Mutex::new(()),
-                news: Condvar::new(),
+                shown: Condvar::new(),
                 schema: Mutex::new(Schema::default()),
                 actions: Actions::default(),
             }),
@@ -353,8 +348,13 @@ impl Inner {
         let generation = state.live.generation + 1;
         let cell = &mut state.live.slots[slot as usize];
         let acting = cell.acting && !cell.binding.same_fixed(&binding);
+        let short = Short::of(slot, &binding);
         let old = std::mem::replace(&mut cell.binding, binding);
         cell.changed = generation;
+        // While the key set is held nobody sees this generation alone.
+        if let (Some(short), None) = (short, &state.frozen) {
+            self.news.note(generation, short);
+        }
         let pending = self.announce(state, generation);
         drop(old);
         Ok(Published {
@@ -376,14 +376,12 @@ impl Inner {
 
     /// Lets everybody see the live view, and wakes who sleeps for it.
     pub fn show(&self, mut state: MutexGuard<'_, State>) {
-        self.generation
-            .0
-            .store(state.live.generation, Ordering::Release);
+        self.news.show(state.live.generation);
         let wakers = std::mem::take(&mut state.wakers);
         let sleepers = state.sleepers > 0;
         drop(state);
         if sleepers {
-            self.news.notify_all();
+            self.shown.notify_all();
         }
         wakers.into_iter().for_each(|(_, waker)| waker.wake());
     }

@@ -84,6 +84,8 @@ pub struct Core {
     /// Reused by synchronizations.
     pub adopted: Vec<(Slot, Global)>,
     pub changed: Vec<Slot>,
+    /// The text that each layer was last switched to by somebody else.
+    pub texts: Vec<Arc<str>>,
     marks: Vec<u64>,
     mark: u64,
     /// What the author of a thread-based layer panicked with, until
@@ -167,6 +169,7 @@ impl Core {
             ids: [[Looked::default(); 2]; PAIRS],
             adopted: Vec::new(),
             changed: Vec::new(),
+            texts: Vec::new(),
             marks: Vec::new(),
             mark: 0,
             panic: Mutex::new(None),
@@ -217,6 +220,7 @@ impl Core {
             ids: self.ids,
             adopted: Vec::new(),
             changed: Vec::new(),
+            texts: Vec::new(),
             marks: Vec::new(),
             mark: 0,
             panic: Mutex::new(None),
@@ -416,7 +420,7 @@ impl Core {
             self.layers[slot as usize].make_hash();
             if let Some(touched) = plan.touched(slot) {
                 // SAFETY: the caller vouches for `environment`.
-                unsafe { self.evaluate(environment, touched, record, |_, _| true) };
+                unsafe { self.evaluate_touched(environment, touched, record) };
             }
             return;
         }
@@ -459,7 +463,26 @@ impl Core {
     pub unsafe fn evaluate_all(&mut self, environment: *mut u8) {
         let plan = self.plan_ref();
         // SAFETY: the caller vouches for `environment`.
-        unsafe { self.evaluate(environment, &plan.all, false, |_, _| true) };
+        unsafe { self.evaluate_touched(environment, &plan.all, false) };
+    }
+
+    /// Evaluates all that `touched` lists.
+    ///
+    /// One piece of code for whoever enters, switches or synchronizes: what one
+    /// of them has run, the next one finds in the cache.
+    ///
+    /// # Safety
+    ///
+    /// As [`reevaluate`](Core::reevaluate).
+    #[inline(never)]
+    pub unsafe fn evaluate_touched(
+        &mut self,
+        environment: *mut u8,
+        touched: &Touched,
+        record: bool,
+    ) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.evaluate(environment, touched, record, |_, _| true) };
     }
 
     /// Evaluates the values in `touched` for which `wanted` holds.
@@ -482,21 +505,20 @@ impl Core {
             mark: self.mark,
         };
         let mut put = |index: u32, planned: &Planned, cell: Cell, hash: u64| {
-            // SAFETY: the plan's offsets and kinds are those of the environment.
-            let field = unsafe { environment.add(planned.offset as usize) };
-            let known = &mut self.hashes[index as usize];
+            // SAFETY: the plan's offsets and kinds are those of the environment;
+            // the cell was made for the value's kind (`ValueSpec::cell`).
+            let cell = unsafe {
+                let field = environment.add(planned.offset as usize);
+                cell.exchange(planned.shape, field)
+            };
+            let hash = std::mem::replace(&mut self.hashes[index as usize], hash);
             if record {
-                // SAFETY: as above.
-                let cell = unsafe { Cell::load(planned.shape, field) };
                 self.undo.push(Undo {
                     value: index,
                     cell,
-                    hash: *known,
+                    hash,
                 });
             }
-            *known = hash;
-            // SAFETY: as above; the cell was made for the value's kind (`ValueSpec::cell`).
-            unsafe { cell.store(planned.shape, field) };
         };
         for group in &touched.groups {
             let mut found = None;

@@ -268,28 +268,31 @@ impl Cell {
         }
     }
 
-    /// Reads a field, so that a later [`Cell::store`] brings it back.
+    /// Writes the value into its field; returns what was there, for a later
+    /// [`Cell::store`] to bring it back.
     ///
     /// # Safety
     ///
-    /// `field` is valid for reading a field of this shape.
+    /// As [`store`](Cell::store), and the field is valid for reading.
     #[inline]
-    pub unsafe fn load(shape: Shape, field: *const u8) -> Cell {
+    #[allow(clippy::cast_possible_truncation)]
+    pub unsafe fn exchange(self, shape: Shape, field: *mut u8) -> Cell {
         let number = |bits| Cell {
             pointer: std::ptr::null(),
             bits,
         };
-        // SAFETY: the caller vouches for the field.
+        // SAFETY: as in `store`.
         unsafe {
             match shape {
                 Shape::Pair => {
-                    let (pointer, length) = (*field.cast::<Text>()).parts();
+                    let new = Text::from_raw(self.pointer, self.bits as usize);
+                    let (pointer, length) = field.cast::<Text>().replace(new).parts();
                     Cell::slice(pointer, length)
                 }
-                Shape::Eight => number(field.cast::<u64>().read()),
-                Shape::Four => number(u64::from(field.cast::<u32>().read())),
-                Shape::Two => number(u64::from(field.cast::<u16>().read())),
-                Shape::One => number(u64::from(field.read())),
+                Shape::Eight => number(field.cast::<u64>().replace(self.bits)),
+                Shape::Four => number(field.cast::<u32>().replace(self.bits as u32).into()),
+                Shape::Two => number(field.cast::<u16>().replace(self.bits as u16).into()),
+                Shape::One => number(field.replace(self.bits as u8).into()),
             }
         }
     }

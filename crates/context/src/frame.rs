@@ -204,7 +204,7 @@ impl Core {
         if let Some(touched) = self.plan_ref().touched(slot) {
             self.layers[slot as usize].make_hash();
             // SAFETY: the caller vouches for `environment`.
-            unsafe { self.evaluate(environment, touched, true, |_, _| true) };
+            unsafe { self.evaluate_touched(environment, touched, true) };
         }
         self.frames.len()
     }

@@ -61,7 +61,7 @@ impl Coordinator {
         loop {
             if state.holders > 0 && state.holder != Some(me) {
                 state.sleepers += 1;
-                state = sync::wait(&self.inner.news, state);
+                state = sync::wait(&self.inner.shown, state);
                 state.sleepers -= 1;
                 continue;
             }

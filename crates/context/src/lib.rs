@@ -46,6 +46,7 @@ mod hold;
 mod layer;
 mod layout;
 mod map;
+mod news;
 mod part;
 mod policy;
 mod publish;

@@ -9,7 +9,7 @@
 pub use std::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering, fence},
     },
     thread::{ThreadId, current},
     thread_local,
@@ -19,7 +19,7 @@ pub use std::{
 pub use loom::{
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering, fence},
     },
     thread::{ThreadId, current},
     thread_local,

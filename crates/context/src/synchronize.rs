@@ -1,6 +1,6 @@
 //! Synchronization points (CoElektra, III-D) and switches that everybody sees.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::{
     SwitchError,
@@ -11,6 +11,22 @@ use crate::{
     map::{Map, Place},
     resolve::Slot,
 };
+
+/// The binding of a layer to a text. Whoever has had this text last for the
+/// layer shares it.
+fn fixed(texts: &mut Vec<Arc<str>>, slot: Slot, text: &str) -> Global {
+    if text.is_empty() {
+        return Global::Inactive;
+    }
+    let slot = slot as usize;
+    if texts.len() <= slot {
+        texts.resize(slot + 1, Arc::from(""));
+    }
+    if *texts[slot] != *text {
+        texts[slot] = text.into();
+    }
+    Global::Text(texts[slot].clone())
+}
 
 #[allow(clippy::large_enum_variant)] // It lives on the stack, once.
 /// The keys that have changed since a context last looked.
@@ -77,6 +93,9 @@ impl Core {
     /// What threads share is written to no more than it has to be: a count of
     /// references is another processor's memory, mostly.
     fn take_news(&mut self) -> Option<(Option<Map>, Keys)> {
+        if self.take_switches() {
+            return Some((None, Keys::None));
+        }
         loop {
             let state = self.inner.state();
             let (view, frozen) = match &state.frozen {
@@ -87,20 +106,19 @@ impl Core {
                 return None;
             }
             let seen = self.seen;
-            let news = || {
-                (0..)
-                    .zip(&view.slots)
-                    .filter(|(_, slot)| slot.changed > seen)
-            };
-            let count = news().count();
-            if self.adopted.capacity() < count {
-                // Nothing is allocated while the state is locked.
+            for (slot, state) in (0..).zip(&view.slots) {
+                if state.changed > seen && self.adopted.len() < self.adopted.capacity() {
+                    self.adopted.push((slot, state.binding.clone()));
+                }
+            }
+            if self.adopted.len() == self.adopted.capacity() {
+                // There may be more, and nothing is allocated while the state is locked.
+                let count = view.slots.len() + 1;
                 drop(state);
+                self.adopted.clear();
                 self.adopted.reserve(count);
                 continue;
             }
-            self.adopted
-                .extend(news().map(|(slot, s): (Slot, _)| (slot, s.binding.clone())));
             let keys = match state.keys.since(seen) {
                 _ if frozen || !self.pending.is_empty() => Keys::All,
                 None => Keys::All,
@@ -125,6 +143,27 @@ impl Core {
             self.pending.retain(|(generation, _)| *generation > shown);
             return Some(((!same).then(|| view.root.clone()), keys));
         }
+    }
+
+    /// The same where nothing has happened but a switch or two that are noted,
+    /// which takes no lock; says whether it was so.
+    fn take_switches(&mut self) -> bool {
+        if !self.pending.is_empty() {
+            return false;
+        }
+        let Some((generation, switches)) = self.inner.news.since(self.seen) else {
+            return false;
+        };
+        for switch in switches {
+            let Some(text) = switch.text() else {
+                self.adopted.clear();
+                return false;
+            };
+            let binding = fixed(&mut self.texts, switch.slot, text);
+            self.adopted.push((switch.slot, binding));
+        }
+        self.seen = generation;
+        true
     }
 
     /// Evaluates the values whose current names are among `hashes`, and those
@@ -211,7 +250,7 @@ impl Core {
                 let plan = self.plan_ref();
                 if let Some(touched) = plan.touched(slot) {
                     // SAFETY: the caller vouches for `environment`.
-                    unsafe { self.evaluate(environment, touched, false, |_, _| true) };
+                    unsafe { self.evaluate_touched(environment, touched, false) };
                 }
                 return;
             }

@@ -9,14 +9,14 @@ use std::{
 
 use crate::{
     core::{Core, next_identity},
-    sync::{self, Ordering},
+    sync,
 };
 
 impl Core {
     /// Whether others have published since the last synchronization.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.inner.generation.0.load(Ordering::Acquire) != self.seen
+        self.inner.news.generation() != self.seen
     }
 
     /// Sleeps until there is news, or until the deadline; says which.
@@ -32,8 +32,8 @@ impl Core {
             }
             state.sleepers += 1;
             state = match left {
-                None => sync::wait(&self.inner.news, state),
-                Some(left) => match self.inner.news.wait_timeout(state, left) {
+                None => sync::wait(&self.inner.shown, state),
+                Some(left) => match self.inner.shown.wait_timeout(state, left) {
                     Ok((state, _)) => state,
                     Err(poisoned) => poisoned.into_inner().0,
                 },

@@ -193,6 +193,7 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
     let mut ran = Outcome::counted(0, 0);
     for models in [
         ["-p", "milieu-context", "--test", "loom"].as_slice(),
+        &["-p", "milieu-context", "--lib", "news::"],
         &["-p", "milieu-stream", "--lib"],
         &["-p", "milieu-threads", "--lib"],
     ] {
