@@ -17,6 +17,7 @@
 //! - A read takes no lock, no atomic and no copy, strings included.
 //! - What other threads do appears at `sync`, `activate` and `deactivate`,
 //!   and never between (CoElektra, III-D).
+//! - Whoever is behind by a switch or two reads one cache line and takes no lock.
 //! - Publishing is one short critical section without allocation and without
 //!   user code; its cost does not depend on how many contexts exist.
 //! - The coordinator knows no list of contexts. A context that never
