@@ -111,6 +111,73 @@ fn the_tree_is_what_a_distribution_installs() {
     }
 }
 
+/// A program in C that runs with the preload of the tree, found by what the program's own
+/// loader calls `$LIB`, and without it.
+fn is_served(compiler: &str, bits: u32) {
+    let program = scratch(&format!("threads-{bits}")).join("program");
+    let mut cc = Command::new(compiler);
+    cc.args(["-pthread", "-o"]).arg(&program);
+    cc.arg("-I").arg(tree().join("include"));
+    succeed(cc.arg(consumer().join("threads.c")));
+    let run = |preload: &str| {
+        let mut run = Command::new(&program);
+        run.env("LD_PRELOAD", preload);
+        run.env("MILIEU_THREADS", "wait=never");
+        succeed(&mut run)
+    };
+    let place = tree().join("lib/milieu/$LIB/libmilieu_preload.so");
+    assert_eq!(
+        run(&place.to_string_lossy()),
+        format!("{bits} bits: `probe`\n")
+    );
+    assert_eq!(run(""), format!("{bits} bits: ``\n"));
+}
+
+#[test]
+fn the_preload_serves_programs_of_this_machine() {
+    if has(&["cc"]) {
+        is_served("cc", usize::BITS);
+    }
+}
+
+/// They run on the same machine, and have a preload of their own.
+#[test]
+fn the_preload_serves_programs_of_32_bits() {
+    const TARGET: &str = "i686-unknown-linux-gnu";
+    if !cfg!(target_arch = "x86_64") {
+        eprintln!("skipped: programs of 32 bits are those of another machine");
+        return;
+    }
+    if !has(&["cc", "i686-linux-gnu-gcc"]) {
+        return;
+    }
+    let mut rustc = Command::new("rustc");
+    let libraries = succeed(rustc.args(["--print", "target-libdir", "--target", TARGET]));
+    if !Path::new(libraries.trim()).is_dir() {
+        eprintln!("skipped: rustup target add {TARGET} was not run");
+        return;
+    }
+    // The fifth byte of a library says for how many bits it is.
+    for (folder, class) in [
+        ("lib", 2),
+        ("lib64", 2),
+        ("lib/x86_64-linux-gnu", 2),
+        ("lib32", 1),
+        ("lib/i386-linux-gnu", 1),
+    ] {
+        let file = tree()
+            .join("lib/milieu")
+            .join(folder)
+            .join("libmilieu_preload.so");
+        let library = fs::read(&file).expect("each loader finds one");
+        assert_eq!(library[4], class, "{}", file.display());
+    }
+    // The kernel may have been built without them.
+    if has(&["/lib/ld-linux.so.2"]) {
+        is_served("i686-linux-gnu-gcc", 32);
+    }
+}
+
 /// Every verb has its page, and no reader of pages finds fault with one.
 #[test]
 fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
