@@ -3,6 +3,8 @@
 
 mod programs;
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::process;
@@ -175,6 +177,17 @@ pub fn on(
     Ok(outcome)
 }
 
+/// Tells Cargo to build for it, alike whatever is built, so that nothing is built twice.
+fn build_with(target: &Target, cargo: &mut Command) {
+    target.build_with(cargo);
+    if !target.runs_here() {
+        // Emulation takes longer than compiling.
+        cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    }
+    // Lines of code in backtraces are not worth their megabytes here.
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+}
+
 impl Outcome {
     /// Builds and runs these tests of packages.
     fn test(&mut self, packages: &[&str], which: &[&str], no_run: bool) -> Result<()> {
@@ -183,13 +196,7 @@ impl Outcome {
         for package in packages {
             cargo.args(["-p", package]);
         }
-        self.target.build_with(&mut cargo);
-        if !self.target.runs_here() {
-            // Emulation takes longer than compiling.
-            cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-        }
-        // Lines of code in backtraces are not worth their megabytes here.
-        cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        build_with(self.target, &mut cargo);
         if no_run {
             cargo.arg("--no-run");
         }

@@ -12,7 +12,7 @@
 //! that is built in the same way.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use milieu_diagnostics::Source;
@@ -32,7 +32,7 @@ pub struct Arguments {
     /// For this machine: amd64, i386, armhf, arm64, riscv64.
     #[arg(long, default_value_t = here(), value_name = "MACHINE")]
     target: String,
-    /// Built in this way: unwind, abort, abort-std, silent-std.
+    /// Built in this way: unwind, unwind-std, abort, abort-std, silent-std.
     #[arg(long, default_value = BUILDS[0].name, value_name = "BUILD")]
     build: String,
     /// Print one JSON object a line; `value` is what the program grows by, in bytes.
@@ -70,6 +70,13 @@ const BUILDS: &[Build] = &[
         says_why: true,
     },
     Build {
+        name: "unwind-std",
+        what: "the same as unwind, with the standard library built along (nightly)",
+        unwinds: true,
+        with_std: true,
+        says_why: true,
+    },
+    Build {
         name: "abort",
         what: "the profile tiny: a panic says why and ends the program",
         unwinds: false,
@@ -78,14 +85,14 @@ const BUILDS: &[Build] = &[
     },
     Build {
         name: "abort-std",
-        what: "the same, with the standard library built along (nightly)",
+        what: "the same as abort, with the standard library built along (nightly)",
         unwinds: false,
         with_std: true,
         says_why: true,
     },
     Build {
         name: "silent-std",
-        what: "the same, but a panic does not say why",
+        what: "the same as abort-std, but a panic does not say why",
         unwinds: false,
         with_std: true,
         says_why: false,
@@ -127,7 +134,14 @@ impl Build {
         if target.is_here() {
             cargo.args(["--target", target.triple]);
         }
-        cargo.args(["-Zbuild-std=std,panic_abort"]);
+        if self.unwinds {
+            // Named, as the list takes the place of the usual one; what prints backtraces
+            // is left out, as it is where nothing unwinds.
+            cargo.arg("-Zbuild-std=std,panic_unwind");
+            cargo.arg("-Zbuild-std-features=panic-unwind,optimize_for_size");
+            return cargo;
+        }
+        cargo.arg("-Zbuild-std=std,panic_abort");
         cargo.arg("-Zbuild-std-features=optimize_for_size");
         let panics = match self.says_why {
             true => "",
@@ -263,7 +277,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     };
     let trivial = Workshop::new(target, &BUILDS[0])?.trivial()?;
     let workshop = Workshop::new(target, build)?;
-    let alike = match build.unwinds {
+    let alike = match build.name == BUILDS[0].name {
         true => trivial,
         false => workshop.trivial()?,
     };
@@ -407,7 +421,11 @@ impl Workshop {
         process::output(cargo)?;
         let built = output.join(self.build.folder(self.target));
         self.strip(&built.join("libtrivial.a"), &library)?;
-        self.program("trivial.cpp", &library, &[], "trivial-program")
+        let bytes = self.program("trivial.cpp", &library, &[], "trivial-program")?;
+        if self.build.unwinds {
+            self.try_panic()?;
+        }
+        Ok(bytes)
     }
 
     fn measure(&self, set: &Set, trivial: u64, alike: u64) -> Result<Sizes> {
@@ -417,7 +435,7 @@ impl Workshop {
         if !set.files {
             self.try_out(set)?;
         }
-        if set.features == "default" && !self.build.unwinds {
+        if set.features == "default" && self.build.name != BUILDS[0].name {
             self.try_failures(&library)?;
         }
         let shared = self.folder.join(format!("libmilieu-{}.so", set.name));
@@ -430,6 +448,19 @@ impl Workshop {
             added: above(program, trivial),
             added_alike: above(program, alike),
         })
+    }
+
+    /// Where panics are to be caught, the trivial program does so: it divides by zero.
+    fn try_panic(&self) -> Result<()> {
+        let mut program = self.target.start(&self.folder.join("trivial-program"));
+        program.stderr(Stdio::null());
+        match &*process::output(program)? {
+            "0\n" => Ok(()),
+            other => bail!(
+                "the build {} does not catch a panic: {other:?}",
+                self.build.name
+            ),
+        }
     }
 
     /// A program that does not work has no size. Those with files would write

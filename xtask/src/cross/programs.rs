@@ -112,8 +112,7 @@ const PROGRAMS: &[Program] = &[
 /// ended well, and how many did not.
 pub fn run(target: &Target, no_run: bool) -> Result<(u64, u64)> {
     let mut cargo = process::cargo(["build", "-p", "milieu-capi"]);
-    target.build_with(&mut cargo);
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    super::build_with(target, &mut cargo);
     process::output(cargo)?;
     let folder = target_directory()?.join(target.folder());
     let library = folder.join("debug/libmilieu_capi.a");
