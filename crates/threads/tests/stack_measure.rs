@@ -48,6 +48,19 @@ fn least_bytes() -> usize {
     usize::try_from(said).expect("the C library says it")
 }
 
+/// The bounds are exact, but where a thread got a larger stack than it asked for, of one
+/// that has ended, and its descriptor does not tell where that ends: all of it is found.
+#[track_caller]
+fn assert_bounds(stack: &Stack, said: (u64, u64), asked_bytes: usize) {
+    let is_larger = said.1 - said.0 > asked_bytes as u64;
+    if is_larger && !cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+        let has_all = stack.low <= said.0 && said.1 <= stack.high;
+        assert!(has_all, "{stack:?}, {said:?}");
+    } else {
+        assert_eq!((stack.low, stack.high), said, "{asked_bytes} bytes");
+    }
+}
+
 #[test]
 fn bounds_are_those_that_the_library_says() {
     let process = Process::own().unwrap();
@@ -61,13 +74,12 @@ fn bounds_are_those_that_the_library_says() {
             let (stack, said) = on_stack_of(bytes, guard, None, || {
                 (own_stack(&process, Some(bytes)), said_by_the_library())
             });
-            assert_eq!(
-                (stack.low, stack.high),
-                said,
-                "{bytes} bytes, guard {guard:?}"
-            );
+            assert_bounds(&stack, said, bytes);
             let guard = guard.unwrap_or(4096) as u64;
-            assert!(stack.guard_bytes >= guard, "{stack:?}, guard {guard}");
+            assert!(
+                stack.guard_bytes >= guard,
+                "{bytes} bytes: {stack:?}, guard {guard}"
+            );
             assert!(stack.is_guard(stack.low - 1) && !stack.is_guard(stack.low));
         }
     }
@@ -83,13 +95,7 @@ fn a_larger_stack_from_the_cache_is_seen_as_what_it_is() {
         let (stack, said) = on_stack_of(asked, None, None, || {
             (own_stack(&process, Some(asked)), said_by_the_library())
         });
-        assert!(
-            stack.low <= said.0 && said.1 <= stack.high,
-            "{stack:?}, {said:x?}"
-        );
-        if cfg!(target_arch = "x86_64") {
-            assert_eq!((stack.low, stack.high), said);
-        }
+        assert_bounds(&stack, said, asked);
     }
 }
 
