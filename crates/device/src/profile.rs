@@ -2,16 +2,17 @@
 //! functions, found in the files of programs and libraries.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use addr2line::{Loader, demangle_auto};
 use milieu_threads::stack::{
     BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
+    settle,
 };
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 
@@ -50,13 +51,18 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Joins what files say.
+/// Joins what files say, with what processes that were ended have noted beside them.
 ///
 /// # Errors
 /// One of them cannot be read, or is no profile.
 pub fn load(paths: &[PathBuf]) -> Result<Profile, LoadError> {
     let mut texts = Vec::new();
     for path in paths {
+        let name = CString::new(path.as_os_str().as_bytes());
+        if let Ok(name) = name {
+            // Whoever may not write there reads what is in the profile.
+            let _ = settle(&name, 2000);
+        }
         let text = fs::read(path).map_err(|error| LoadError::Read(path.clone(), error))?;
         texts.push(text);
     }

@@ -1,5 +1,6 @@
-//! A thread of ours, which looks after critical threads: there as soon as a process is
-//! mediated, asleep while it has none, and gone with the program's last thread.
+//! A thread of ours, which looks after critical threads, and measures threads that run for
+//! the notes of what was learned: there as soon as a process is mediated or notes anything,
+//! asleep for most of the time, and gone with the program's last thread.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::MaybeUninit;
@@ -7,9 +8,10 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
+use milieu_threads::stack::Process;
 
 use crate::real::{self, Start};
-use crate::state::{self, Served};
+use crate::state::{self, Served, WATCH};
 
 /// How often it looks.
 const PERIOD_NS: u64 = 250_000_000;
@@ -23,7 +25,7 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// Creates it, unless it is there. It takes no signals.
 pub fn start(served: &Served) -> bool {
-    if IS_THERE.swap(true, Ordering::AcqRel) {
+    if IS_THERE.load(Ordering::Acquire) || IS_THERE.swap(true, Ordering::AcqRel) {
         return true;
     }
     IS_OVER.store(false, Ordering::Release);
@@ -131,6 +133,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         )
     };
     let is_apart = leave_files();
+    let mut watcher = is_apart.then(Watcher::new);
     loop {
         let calls = CALLS.load(Ordering::Acquire);
         if IS_OVER.load(Ordering::Acquire) {
@@ -148,7 +151,49 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
             Some(due) => Some(due.saturating_sub(now).clamp(1_000_000, PERIOD_NS)),
             None => Some(PERIOD_NS),
         };
+        let looks = watcher.as_mut().filter(|_| WATCH.notes.is_open());
+        let pause = looks.map(|it| it.look(now));
+        let span = match (span, pause) {
+            (Some(span), Some(pause)) => Some(span.min(pause)),
+            (span, pause) => span.or(pause),
+        };
         kernel::wait(&CALLS, calls, span);
+    }
+}
+
+/// When threads are measured that run: often while they become deeper, and ever more
+/// seldom while they do not.
+struct Watcher {
+    due_ns: u64,
+    pause_ns: u64,
+}
+
+impl Watcher {
+    const FIRST_NS: u64 = 1_000_000_000;
+    const LAST_NS: u64 = 16_000_000_000;
+    /// It pauses so many times as long as it looks.
+    const SHARE: u64 = 1000;
+
+    fn new() -> Watcher {
+        Watcher {
+            due_ns: kernel::boot_time_ns().saturating_add(Self::FIRST_NS),
+            pause_ns: Self::FIRST_NS,
+        }
+    }
+
+    /// Looks if it is time; how long it is until then.
+    fn look(&mut self, now: u64) -> u64 {
+        if now >= self.due_ns {
+            let is_new = Process::own().is_ok_and(|it| WATCH.look(&it));
+            let took = kernel::boot_time_ns().saturating_sub(now);
+            let pause = match is_new {
+                true => Self::FIRST_NS,
+                false => (2 * self.pause_ns).min(Self::LAST_NS),
+            };
+            self.pause_ns = pause.max(took.saturating_mul(Self::SHARE));
+            self.due_ns = now.saturating_add(self.pause_ns);
+        }
+        self.due_ns.saturating_sub(now)
     }
 }
 

@@ -210,7 +210,11 @@ fn keep(served: &Served) {
     let add = |entries: &[Entry]| {
         const PATIENCE_MILLISECONDS: u32 = 2000;
         let mut wrong = |_: milieu_threads::stack::LineError<'_>| ();
-        update(path, PATIENCE_MILLISECONDS, entries, &mut wrong)
+        let added = update(path, PATIENCE_MILLISECONDS, entries, &mut wrong);
+        if added.is_err() {
+            entries.iter().for_each(|it| WATCH.live.put_back(it));
+        }
+        added
     };
     let mut failure: Option<FileError> = None;
     WATCH.live.take(|entry| {
@@ -225,7 +229,12 @@ fn keep(served: &Served) {
     });
     let rest = seen.get(..count).filter(|it| !it.is_empty());
     failure = rest.and_then(|it| add(it).err()).or(failure);
-    if let Some(error) = failure {
+    if failure.is_none() {
+        return WATCH.notes.remove(path);
+    }
+    // Where the program has given up the right to write it, as daemons do, notes remain.
+    let is_noted = WATCH.notes.is_open() && WATCH.note_all();
+    if let Some(error) = failure.filter(|_| !is_noted) {
         let path = served.settings.profile.unwrap_or("");
         served.say(format_args!(
             "{path}: what was learned is not kept: {error}"

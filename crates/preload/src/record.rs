@@ -263,7 +263,7 @@ impl Record {
         };
         life.stack = Some(stack);
         life.depth_at_start = depth;
-        life.standing = WATCH.enter(life.tid as c_int, &stack, birth.seat);
+        life.standing = WATCH.enter(life.tid as c_int, &stack, depth, birth.seat);
         let lines = served.program.table().lines();
         let _ = lines.note_stack(identity(), kib(stack.bytes()), kib(depth));
         if life.standing.is_some() && WATCH.sees_overflows() {
@@ -325,7 +325,7 @@ impl Record {
         };
         let peak = Peak::between(life.depth_at_start, depth, stack.bytes());
         if let (Some(seat), Some(_)) = (life.seat, peak.bytes()) {
-            WATCH.live.measures(seat, peak);
+            WATCH.measures(seat, peak);
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct Served {
     measuring: PriorityMutex<Option<Process>>,
     /// The rung has been chosen, or that was tried in vain.
     is_chosen: AtomicBool,
+    /// Notes are there, or that was tried in vain.
+    is_noted: AtomicBool,
 }
 
 /// The stacks of this process, and what is known of its threads.
@@ -211,6 +213,7 @@ impl Served {
             key,
             measuring: PriorityMutex::new(None),
             is_chosen: AtomicBool::new(false),
+            is_noted: AtomicBool::new(false),
         };
         served.learn();
         process::handle_forks();
@@ -223,6 +226,8 @@ impl Served {
             return;
         }
         if let Some(path) = self.profile {
+            // What others have noted; if it does not work now, somebody else does it.
+            let _ = milieu_threads::stack::settle(path, 0);
             let mut load = |entry: &_| WATCH.live.load(entry);
             let loaded = milieu_threads::stack::load(path, &mut load, &mut |wrong| {
                 self.say(format_args!(
@@ -240,6 +245,34 @@ impl Served {
         }
         // SAFETY: it is `sigaction`, and nobody else arms a watch.
         unsafe { WATCH.arm(set_action, self.profile) };
+        // SAFETY: no memory is involved.
+        if unsafe { libc::geteuid() } == 0 {
+            // Before it gives up its rights.
+            self.open_notes();
+        }
+    }
+
+    /// What is learned is noted from now on, by threads that end, and by one of ours of
+    /// those that run. Whoever is about to create a thread calls this.
+    pub fn note(&self) {
+        if !self.settings.stacks.mode.learns() {
+            return;
+        }
+        self.open_notes();
+        if WATCH.notes.is_open() {
+            helper::start(self);
+        }
+    }
+
+    fn open_notes(&self) {
+        // Threads have no keys without the loader, and so no notes.
+        let Some(path) = self.profile.filter(|_| is_loader_free()) else {
+            return;
+        };
+        if !self.is_noted.load(Ordering::Relaxed) && !self.is_noted.swap(true, Ordering::AcqRel) {
+            // Without them, all is as if it were to end by itself.
+            let _ = WATCH.notes.open(path);
+        }
     }
 
     /// Says something on the standard error output, unless that is not wanted.
@@ -371,6 +404,7 @@ pub fn after_fork_in_child(was_alone: bool) {
             before.forget();
         }
     }
+    served.is_noted.store(false, Ordering::Relaxed);
     if served.program.after_fork_in_child().is_err() {
         return;
     }

@@ -46,6 +46,7 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's.
         return unsafe { real::pthread_create(thread, attr, start, argument) };
     };
+    state::uncancelled(|| served.note());
     // SAFETY: the caller's; null is the default attributes.
     let asked = Asking::of(unsafe { attr.as_ref() });
     let creation = state::uncancelled(|| Creation::new(served, &asked, attr, start, argument));
@@ -207,6 +208,7 @@ impl Creation {
             birth.seat = key.and_then(|it| WATCH.live.enter(&it, role));
             let learned = birth.seat.map(|seat| {
                 WATCH.live.creates(seat, asked);
+                WATCH.creates(seat);
                 WATCH.live.learned(seat)
             });
             let guard_bytes = asking.guard_bytes;

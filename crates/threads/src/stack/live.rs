@@ -38,6 +38,10 @@ impl Seat {
     pub(super) fn of_number(number: usize) -> Self {
         Self(number)
     }
+
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..Live::SEATS).map(Self)
+    }
 }
 
 struct Slot {
@@ -55,6 +59,10 @@ struct Slot {
     threads_since: AtomicUsize,
     given_since: AtomicUsize,
     overflow_since: AtomicUsize,
+    /// How many have ended since, and were there when somebody looked.
+    seen_since: AtomicUsize,
+    /// Its line in the notes, 0 if it has none yet.
+    place: AtomicU32,
 }
 
 impl Slot {
@@ -71,6 +79,8 @@ impl Slot {
         threads_since: AtomicUsize::new(0),
         given_since: AtomicUsize::new(0),
         overflow_since: AtomicUsize::new(0),
+        seen_since: AtomicUsize::new(0),
+        place: AtomicU32::new(0),
     };
 
     fn has(&self, key: &[u32; Key::WORDS]) -> bool {
@@ -91,6 +101,18 @@ impl Slot {
             into.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
         Name::new(&bytes)
+    }
+
+    /// What was seen, but for what is counted.
+    fn entry(&self, key: Key, flags: u32) -> Entry {
+        Entry {
+            runs: u32::from(flags & IS_COUNTED == 0),
+            peak_bytes: self.peak_since.load(Ordering::Relaxed) as u64,
+            given_bytes: self.given_since.load(Ordering::Relaxed) as u64,
+            is_set: flags & IS_SET != 0,
+            role: self.role(),
+            ..Entry::new(key)
+        }
     }
 
     fn set_role(&self, role: Name) {
@@ -225,15 +247,56 @@ impl Live {
         self.flag(seat, WAS_REFUSED);
     }
 
-    /// A thread has been measured, as at its end.
-    pub fn measures(&self, seat: Seat, peak: Peak) {
+    /// A thread has been measured, as at its end. Whether that is worth a note: it was
+    /// deeper than all before, or they are twice as many as when it was last.
+    pub fn measures(&self, seat: Seat, peak: Peak) -> bool {
         let (Some(slot), Some(bytes)) = (self.slots.get(seat.0), peak.bytes()) else {
-            return;
+            return false;
+        };
+        let deepest = self.reaches(seat, bytes);
+        slot.threads.fetch_add(1, Ordering::Relaxed);
+        let count = slot.threads_since.fetch_add(1, Ordering::Release) + 1;
+        deepest || count.is_power_of_two()
+    }
+
+    /// A thread was so deep, which may still run; whether that is deeper than all before.
+    pub(super) fn reaches(&self, seat: Seat, bytes: u64) -> bool {
+        let Some(slot) = self.slots.get(seat.0) else {
+            return false;
         };
         slot.peak.fetch_max(size(bytes), Ordering::Relaxed);
-        slot.peak_since.fetch_max(size(bytes), Ordering::Relaxed);
-        slot.threads.fetch_add(1, Ordering::Relaxed);
-        slot.threads_since.fetch_add(1, Ordering::Release);
+        slot.peak_since.fetch_max(size(bytes), Ordering::Relaxed) < size(bytes)
+    }
+
+    /// So many threads of a key were measured and still run; whether that are more than
+    /// was known of. They count in notes, and for the profile when they end.
+    pub(super) fn runs_now(&self, seat: Seat, threads: usize) -> bool {
+        let Some(slot) = self.slots.get(seat.0) else {
+            return false;
+        };
+        let ended = slot.threads_since.load(Ordering::Acquire);
+        let seen = ended.saturating_add(threads);
+        slot.seen_since.fetch_max(seen, Ordering::Relaxed) < seen
+    }
+
+    /// What was seen since anything was taken, for a note; none if there was nothing.
+    pub(super) fn so_far(&self, seat: Seat) -> Option<Entry> {
+        let slot = self.slots.get(seat.0)?;
+        let threads = slot.threads_since.load(Ordering::Acquire);
+        let threads = threads.max(slot.seen_since.load(Ordering::Relaxed));
+        let overflow = slot.overflow_since.load(Ordering::Relaxed);
+        let key = slot.key().filter(|_| threads > 0 || overflow > 0)?;
+        let flags = slot.flags.load(Ordering::Relaxed);
+        Some(Entry {
+            threads: threads as u64,
+            overflow_bytes: overflow as u64,
+            ..slot.entry(key, flags)
+        })
+    }
+
+    /// The line in the notes that a key has, or is given, unless it has none.
+    pub(super) fn place(&self, seat: Seat) -> Option<&AtomicU32> {
+        self.slots.get(seat.0).map(|it| &it.place)
     }
 
     /// A thread has overflowed a stack of so many bytes.
@@ -253,20 +316,17 @@ impl Live {
                 continue;
             }
             let threads = slot.threads_since.swap(0, Ordering::Acquire);
+            slot.seen_since.store(0, Ordering::Relaxed);
             let overflow = slot.overflow_since.swap(0, Ordering::Relaxed);
             let Some(key) = slot.key().filter(|_| threads > 0 || overflow > 0) else {
                 continue;
             };
             let flags = slot.flags.fetch_or(IS_COUNTED, Ordering::Relaxed);
             one(Entry {
-                runs: u32::from(flags & IS_COUNTED == 0),
                 threads: threads as u64,
                 peak_bytes: slot.peak_since.swap(0, Ordering::Relaxed) as u64,
-                given_bytes: slot.given_since.load(Ordering::Relaxed) as u64,
-                is_set: flags & IS_SET != 0,
                 overflow_bytes: overflow as u64,
-                role: slot.role(),
-                ..Entry::new(key)
+                ..slot.entry(key, flags)
             });
         }
     }
@@ -292,6 +352,8 @@ impl Live {
         self.take(|_| ());
         for slot in &self.slots {
             slot.flags.fetch_and(!IS_COUNTED, Ordering::Relaxed);
+            slot.peak_since.store(0, Ordering::Relaxed);
+            slot.place.store(0, Ordering::Relaxed);
             // Who was about to enter it is not here.
             let _ = slot
                 .state

@@ -3,9 +3,11 @@
 //! ```text
 //!  pthread_create ─▶ Key ─▶ Live (what is known) ─▶ Policy::decide ─▶ size, guard
 //!  thread begins  ─▶ Process::stack_around, depth ─▶ Watch::enter
-//!  thread ends    ─▶ Process::depth ─▶ Peak ─▶ Live::measures ─▶ Watch::leave
+//!  thread ends    ─▶ Process::depth ─▶ Peak ─▶ Watch::measures ─▶ Watch::leave
+//!  now and then   ─▶ Watch::look (threads that run) ─▶ Notes (a file beside the profile)
 //!  guard page hit ─▶ Watch's handler ─▶ report, profile, the program's own action
 //!  process ends   ─▶ Live::take ─▶ update (a profile, under its lock)
+//!  or is ended    ─▶ settle (whoever reads the profile next adds its notes)
 //! ```
 //!
 //! All of it can run below the allocator and thread-local storage, in programs that
@@ -33,8 +35,8 @@ pub use live::{Live, Seat};
 pub use measure::{Hint, Known, Peak, Process, Stack, Way};
 pub use overflow::{AlternateStack, SetAction, Standing, Watch};
 pub use profile::{
-    Entry, FileError, Line, LineError, Lines, Module, Name, Problem, Profile, ProfileError, Room,
-    append, load, update,
+    Entry, FileError, Line, LineError, Lines, Module, Name, Notes, Problem, Profile, ProfileError,
+    Room, append, load, settle, update,
 };
 pub use system::{Errno, is_space_limited, is_space_short, page_bytes, signal_bytes, thread};
 pub use tuner::{Asked, Decision, Learned, Mode, ModeError, Policy, Reason};

@@ -15,11 +15,11 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 
 use super::live::{Live, Seat};
-use super::measure::Stack;
-use super::profile::{Entry, Name, append};
+use super::measure::{Peak, Process, Stack};
+use super::profile::{Entry, Name, Note, Notes, append};
 use super::system::{self, signal_bytes};
 use super::text::Text;
 use crate::action::{StoredAction, no_action};
@@ -34,6 +34,9 @@ static ARMED: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 const FREE: u32 = 0;
 const TAKEN: u32 = u32::MAX;
 
+/// The notes are full, or could not be made when they were wanted.
+const NO_PLACE: u32 = u32::MAX;
+
 /// A stack that a thread has.
 struct Known {
     /// The kernel's number of the thread.
@@ -41,6 +44,8 @@ struct Known {
     low: AtomicUsize,
     high: AtomicUsize,
     guard_bytes: AtomicUsize,
+    /// How deep it was when the thread began.
+    depth_at_start: AtomicUsize,
     /// One more than the number of its key's seat; 0 if it has none.
     seat: AtomicUsize,
 }
@@ -52,6 +57,7 @@ impl Known {
         low: AtomicUsize::new(0),
         high: AtomicUsize::new(0),
         guard_bytes: AtomicUsize::new(0),
+        depth_at_start: AtomicUsize::new(0),
         seat: AtomicUsize::new(0),
     };
 
@@ -77,6 +83,8 @@ pub struct Standing(usize);
 pub struct Watch {
     /// What is known of threads, by key.
     pub live: Live,
+    /// What is noted of that, for the case that the process is ended.
+    pub notes: Notes,
     known: [Known; Self::THREADS],
     /// No place from here on was ever taken.
     highest: AtomicUsize,
@@ -101,6 +109,7 @@ impl Watch {
     pub const fn new() -> Self {
         Self {
             live: Live::new(),
+            notes: Notes::new(),
             known: [Known::FREE; Self::THREADS],
             highest: AtomicUsize::new(0),
             path: AtomicPtr::new(null_mut()),
@@ -121,8 +130,14 @@ impl Watch {
         }
     }
 
-    /// A thread begins on this stack. None if there are too many.
-    pub fn enter(&self, thread: c_int, stack: &Stack, seat: Option<Seat>) -> Option<Standing> {
+    /// A thread begins on this stack, and is so deep then. None if there are too many.
+    pub fn enter(
+        &self,
+        thread: c_int,
+        stack: &Stack,
+        depth_at_start: u64,
+        seat: Option<Seat>,
+    ) -> Option<Standing> {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         // Where this thread's predecessor on the same stack was, it is probably free.
         let first = (size(stack.low) >> 16).wrapping_mul(0x9e37_79b1) % Self::THREADS;
@@ -139,6 +154,9 @@ impl Watch {
                 known
                     .guard_bytes
                     .store(size(stack.guard_bytes), Ordering::Relaxed);
+                known
+                    .depth_at_start
+                    .store(size(depth_at_start), Ordering::Relaxed);
                 let seat = seat.map_or(0, |seat| seat.number() + 1);
                 known.seat.store(seat, Ordering::Relaxed);
                 known.thread.store(thread as u32, Ordering::Release);
@@ -167,6 +185,98 @@ impl Watch {
         }
     }
 
+    /// A thread of a key is about to be created: it has a line in the notes. This asks the
+    /// loader.
+    pub fn creates(&self, seat: Seat) {
+        let Some(place) = self.live.place(seat).filter(|_| self.notes.is_open()) else {
+            return;
+        };
+        if place.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        let line = self.live.key(seat).and_then(|it| self.notes.place(it.0));
+        let number = line.map_or(NO_PLACE, Note::number);
+        // Where two do this at once, one line stays empty.
+        let _ = place.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// A thread has been measured at its end, and that is noted if it says anything new.
+    pub fn measures(&self, seat: Seat, peak: Peak) {
+        if self.live.measures(seat, peak) {
+            self.note(seat);
+        }
+    }
+
+    /// Notes what was seen of a key so far; whether there was nothing, or it is noted.
+    fn note(&self, seat: Seat) -> bool {
+        /// Whoever is later writes what all know.
+        const TIMES: usize = 3;
+        let number = self.live.place(seat).map(|it| it.load(Ordering::Relaxed));
+        let place = number.filter(|it| *it != NO_PLACE);
+        let place = place.and_then(Note::of_number);
+        let mut known = self.live.so_far(seat);
+        for _ in 0..TIMES {
+            let (Some(entry), Some(place)) = (known, place) else {
+                break;
+            };
+            if !self.notes.write(place, &entry) {
+                return false;
+            }
+            known = self.live.so_far(seat);
+            if known == Some(entry) {
+                break;
+            }
+        }
+        known.is_none() || place.is_some()
+    }
+
+    /// Notes all that was seen so far; whether that has been done.
+    pub fn note_all(&self) -> bool {
+        Seat::all().fold(true, |is_noted, seat| self.note(seat) && is_noted)
+    }
+
+    /// Measures the threads that run, and notes what is new; whether there was anything.
+    /// For a thread that has time, with a file of its own, and beside any other.
+    pub fn look(&self, process: &Process) -> bool {
+        let mut running = [0_u16; Live::SEATS];
+        let mut is_new = [false; Live::SEATS];
+        for known in self.taken() {
+            let thread = known.thread.load(Ordering::Acquire);
+            let (Some(seat), false) = (known.seat(), matches!(thread, FREE | TAKEN)) else {
+                continue;
+            };
+            let stack = known.stack();
+            let at_start = known.depth_at_start.load(Ordering::Relaxed) as u64;
+            let Ok(depth) = process.depth(&stack) else {
+                continue;
+            };
+            fence(Ordering::Acquire);
+            if known.thread.load(Ordering::Relaxed) != thread {
+                // It has ended meanwhile: what was measured may be another's.
+                continue;
+            }
+            let Some(bytes) = Peak::between(at_start, depth, stack.bytes()).bytes() else {
+                continue;
+            };
+            let number = seat.number();
+            let is_deeper = self.live.reaches(seat, bytes);
+            if let (Some(running), Some(is_new)) = (running.get_mut(number), is_new.get_mut(number))
+            {
+                *running = running.saturating_add(1);
+                *is_new |= is_deeper;
+            }
+        }
+        let seats = Seat::all().zip(running).zip(is_new);
+        let seen = seats.filter(|((_, running), _)| *running > 0);
+        seen.fold(false, |was_new, ((seat, running), is_deeper)| {
+            let is_new = self.live.runs_now(seat, running.into()) || is_deeper;
+            if is_new {
+                self.note(seat);
+            }
+            was_new || is_new
+        })
+    }
+
     fn taken(&self) -> &[Known] {
         let highest = self.highest.load(Ordering::Relaxed);
         self.known.get(..highest).unwrap_or(&self.known)
@@ -187,6 +297,7 @@ impl Watch {
             }
         }
         self.live.forked();
+        self.notes.forked();
         self.action.forked();
     }
 

@@ -8,6 +8,8 @@
 use core::ffi::{CStr, c_int, c_long, c_void};
 use core::fmt;
 
+use super::text::Text;
+
 /// Why the kernel refused; its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub c_int);
@@ -104,10 +106,85 @@ impl File {
         Ok(())
     }
 
-    /// Waits until the disk has the file.
-    pub(super) fn sync(&self) -> Result<(), Errno> {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+        let (start, length) = (bytes.as_ptr().cast(), bytes.len());
+        // SAFETY: the kernel reads at most so many bytes.
+        patiently(|| unsafe { libc::pwrite64(self.0, start, length, offset as i64) } as c_long)
+    }
+
+    /// Makes a file that is empty as long as this, of zeros that take no place on the disk.
+    /// It fails, and no signal comes, where files must not be so long.
+    pub(super) fn extend(&self, bytes: u64) -> Result<(), Errno> {
+        // SAFETY: all zeros are a value of this structure.
+        let mut limit: libc::rlimit64 = unsafe { core::mem::zeroed() };
+        // SAFETY: the kernel writes one such structure.
+        quietly(|| unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &mut limit) }.into())?;
+        if limit.rlim_cur < bytes {
+            return Err(Errno(libc::EFBIG));
+        }
         // SAFETY: no memory is involved.
-        patiently(|| unsafe { libc::fdatasync(self.0) }.into()).map(|_| ())
+        patiently(|| unsafe { libc::ftruncate64(self.0, bytes as i64) }.into()).map(|_| ())
+    }
+
+    /// The file in memory, which other processes have in common; children by `fork` do not.
+    /// It is written by [`poke`], and stays when the file is closed.
+    pub(super) fn share(&self, bytes: usize) -> Result<usize, Errno> {
+        let mut start = core::ptr::null_mut();
+        quietly(|| {
+            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: a mapping of its own is in nobody's way.
+            unsafe {
+                start = libc::mmap(start, bytes, rights, libc::MAP_SHARED, self.0, 0);
+                if start == libc::MAP_FAILED {
+                    return -1;
+                }
+                let said = libc::madvise(start, bytes, libc::MADV_DONTFORK);
+                if said != 0 {
+                    let why = *libc::__errno_location();
+                    libc::munmap(start, bytes);
+                    *libc::__errno_location() = why;
+                }
+                said.into()
+            }
+        })?;
+        Ok(start as usize)
+    }
+
+    /// Whether it is a plain file of this user's, or of root's.
+    pub(super) fn is_trusted(&self) -> bool {
+        // SAFETY: all zeros are a value of this structure.
+        let mut status: libc::stat64 = unsafe { core::mem::zeroed() };
+        // SAFETY: the kernel writes one such structure, and says a number.
+        let asked = quietly(|| unsafe { libc::fstat64(self.0, &mut status) }.into());
+        let user = unsafe { libc::geteuid() };
+        let is_plain = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+        asked.is_ok() && is_plain && (status.st_uid == user || status.st_uid == 0)
+    }
+
+    /// Calls with the names in a folder.
+    pub(super) fn each_name(&self, one: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        /// Number, place of the next, length of the record, kind; then the name.
+        const NAME: usize = 8 + 8 + 2 + 1;
+        let mut records = [0_u64; 256];
+        loop {
+            let (start, bytes) = (records.as_mut_ptr(), size_of_val(&records));
+            // SAFETY: the kernel writes at most so many bytes.
+            let read = patiently(|| unsafe {
+                libc::syscall(libc::SYS_getdents64, self.0, start, bytes)
+            })?;
+            if read == 0 {
+                return Ok(());
+            }
+            // SAFETY: they are as many bytes, which all have values.
+            let records = unsafe { core::slice::from_raw_parts(start.cast::<u8>(), read) };
+            let mut rest = records;
+            while let Some(length) = rest.get(16..18) {
+                let length = length.try_into().map_or(0, u16::from_ne_bytes).into();
+                let record = rest.get(NAME..length).unwrap_or_default();
+                one(record.split(|byte| *byte == 0).next().unwrap_or_default());
+                rest = rest.get(length.max(1)..).unwrap_or_default();
+            }
+        }
     }
 
     /// Takes the file for oneself if nobody has it, until it is closed.
@@ -282,6 +359,54 @@ pub(super) fn peek(address: usize, into: &mut [u8]) -> usize {
     }
 }
 
+/// Copies bytes into one's own memory, which need not be there: a disk that is full, or a
+/// file that was cut, is no signal then, but false.
+pub(super) fn poke(address: usize, bytes: &[u8]) -> bool {
+    let local = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut c_void,
+        iov_len: bytes.len(),
+    };
+    // SAFETY: the kernel writes where it may, and the callers have that memory for it.
+    let written = quietly(|| unsafe {
+        libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) as c_long
+    });
+    match written {
+        Ok(count) => count == bytes.len(),
+        Err(Errno(libc::EFAULT)) => false,
+        // As in `peek`.
+        Err(_) => File::open(c"/proc/self/mem", libc::O_WRONLY)
+            .and_then(|memory| memory.write_at(bytes, address as u64))
+            .is_ok_and(|count| count == bytes.len()),
+    }
+}
+
+/// When a process has begun, in ticks of the machine; 0 is this one. None if that is not
+/// known, or if it is not there.
+pub(super) fn began(process: c_int) -> Option<u64> {
+    let path: Text<32> = match process {
+        0 => Text::of(format_args!("/proc/self/stat")),
+        number => Text::of(format_args!("/proc/{number}/stat")),
+    };
+    let mut room = [0; 1024];
+    let read = File::open(path.as_path()?, libc::O_RDONLY).and_then(|it| it.read(&mut room));
+    let text = room.get(..read.ok()?)?;
+    // Behind its name, which may have spaces and brackets.
+    let name = text.iter().rposition(|byte| *byte == b')')?;
+    let word = text.get(name + 2..)?.split(|byte| *byte == b' ').nth(19)?;
+    core::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// Whether there is a process of this number.
+pub(super) fn is_there(process: c_int) -> bool {
+    // SAFETY: nothing is sent.
+    let asked = quietly(|| unsafe { libc::kill(process, 0) }.into());
+    asked != Err(Errno(libc::ESRCH))
+}
+
 /// Removes a file.
 pub(super) fn unlink(path: &CStr) -> Result<(), Errno> {
     // SAFETY: the path ends with a zero.
@@ -436,7 +561,7 @@ impl Scratch {
 }
 
 impl Scratch {
-    /// All of it, which was [`filled`](Self::filled) with bytes or with nothing.
+    /// All of it as bytes, zeros at first: what is not written takes no memory.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: all of the mapping is there and has a value, and is borrowed as long.
         unsafe { core::slice::from_raw_parts_mut(self.start, self.bytes) }

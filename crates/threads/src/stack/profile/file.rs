@@ -89,12 +89,23 @@ pub fn update(
     wrong: &mut dyn FnMut(LineError<'_>),
 ) -> Result<(), FileError> {
     let _lock = lock(path, patience_milliseconds)?;
+    let mut loaded = Scratch::new(1 << 20).map_err(FileError::Memory)?;
+    let loaded = modules_of(seen, loaded.bytes());
+    change(path, loaded, b"", seen, wrong)
+}
+
+/// Joins with a profile what is loaded, and adds notes and what was seen. Whoever calls
+/// this has the lock.
+pub(super) fn change(
+    path: &CStr,
+    loaded: &[u8],
+    notes: &[u8],
+    seen: &[Entry],
+    wrong: &mut dyn FnMut(LineError<'_>),
+) -> Result<(), FileError> {
     let mut memory = None;
     let text = whole(path, &mut memory)?;
-    let mut loaded = Scratch::new(1 << 20).map_err(FileError::Memory)?;
-    let loaded = modules_of(seen, loaded.filled(0));
-
-    let room = [Room::of(text), Room::of(loaded)];
+    let room = [text, loaded, notes].map(Room::of);
     let entries = seen.len() + room.iter().map(|it| it.entries).sum::<usize>();
     let modules: usize = room.iter().map(|it| it.modules).sum();
     let lines: usize = room.iter().map(|it| it.lines).sum();
@@ -110,6 +121,7 @@ pub fn update(
     let full = FileError::Profile;
     profile.read(text, wrong).map_err(full)?;
     profile.read(loaded, &mut |_| ()).map_err(full)?;
+    profile.take_in(notes).map_err(full)?;
     seen.iter()
         .try_for_each(|it| profile.add(it))
         .map_err(full)?;
@@ -135,7 +147,7 @@ pub fn append(path: &CStr, patience_milliseconds: u32, entry: &Entry) -> Result<
 }
 
 /// The lock of a profile, until it is dropped.
-fn lock(path: &CStr, patience_milliseconds: u32) -> Result<File, FileError> {
+pub(super) fn lock(path: &CStr, patience_milliseconds: u32) -> Result<File, FileError> {
     const STEP_MILLISECONDS: u16 = 5;
     let path = beside(path, b".lock");
     let path = path.as_path();
@@ -155,7 +167,7 @@ fn lock(path: &CStr, patience_milliseconds: u32) -> Result<File, FileError> {
     }
 }
 
-fn beside(path: &CStr, end: &[u8]) -> Text<1024> {
+pub(super) fn beside(path: &CStr, end: &[u8]) -> Text<1024> {
     let mut beside = Text::new();
     beside.push(path.to_bytes());
     beside.push(end);
@@ -163,7 +175,7 @@ fn beside(path: &CStr, end: &[u8]) -> Text<1024> {
 }
 
 /// All that the file has; nothing if it is not there.
-fn whole<'m>(path: &CStr, memory: &'m mut Option<Scratch>) -> Result<&'m [u8], FileError> {
+pub(super) fn whole<'m>(path: &CStr, memory: &'m mut Option<Scratch>) -> Result<&'m [u8], FileError> {
     let file = match File::open(path, libc::O_RDONLY) {
         Ok(file) => file,
         Err(Errno(libc::ENOENT)) => return Ok(b""),
@@ -172,7 +184,7 @@ fn whole<'m>(path: &CStr, memory: &'m mut Option<Scratch>) -> Result<&'m [u8], F
     let mut room = 64 << 10;
     while room <= 2 * BYTES_MAX {
         let mut scratch = Scratch::new(room).map_err(FileError::Memory)?;
-        let into = scratch.filled(0_u8);
+        let into = scratch.bytes();
         let mut length = 0;
         while let Some(rest) = into.get_mut(length..).filter(|rest| !rest.is_empty()) {
             let read = file.read_at(rest, length as u64).map_err(FileError::Read)?;
@@ -188,7 +200,7 @@ fn whole<'m>(path: &CStr, memory: &'m mut Option<Scratch>) -> Result<&'m [u8], F
 }
 
 /// A profile with the modules that these keys name, as far as they are loaded.
-fn modules_of<'m>(seen: &[Entry], memory: &'m mut [u8]) -> &'m [u8] {
+pub(super) fn modules_of<'m>(seen: &[Entry], memory: &'m mut [u8]) -> &'m [u8] {
     let is_named = |build: BuildId| {
         let mut places = seen
             .iter()
@@ -242,9 +254,9 @@ fn replace(path: &CStr, profile: &Profile<'_, '_>) -> Result<(), Errno> {
     let new = new.as_path().ok_or(Errno(libc::ENAMETOOLONG))?;
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;
     let file = File::open(new, flags)?;
-    let written = write(&file, profile)
-        .and_then(|()| file.sync())
-        .and_then(|()| system::rename(new, path));
+    // A program that ends does not wait for the disk: should the machine fail just then, the
+    // profile may be empty, and is learned anew.
+    let written = write(&file, profile).and_then(|()| system::rename(new, path));
     if written.is_err() {
         // What is in the way is overwritten the next time.
         let _ = system::unlink(new);

@@ -123,7 +123,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next line that is not empty, without spaces around it.
+    /// The next line that is not empty, without spaces around it, and without the zeros that
+    /// a file has where nothing was written yet.
     fn next_line(&mut self) -> Option<&'a [u8]> {
         loop {
             let rest = self.rest?;
@@ -131,11 +132,19 @@ impl<'a> Lines<'a> {
             let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
             self.rest = end.and_then(|end| rest.get(end + 1..));
             self.number += 1;
-            if !line.trim_ascii().is_empty() {
-                return Some(line.trim_ascii());
+            let line = trimmed(line);
+            if !line.is_empty() {
+                return Some(line);
             }
         }
     }
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !byte.is_ascii_whitespace() && *byte != 0;
+    let start = line.iter().position(is_text).unwrap_or(line.len());
+    let end = line.iter().rposition(is_text).map_or(start, |it| it + 1);
+    line.get(start..end).unwrap_or_default()
 }
 
 impl<'a> Iterator for Lines<'a> {

@@ -19,9 +19,12 @@
 
 mod file;
 mod line;
+mod notes;
 
 pub use file::{FileError, append, load, update};
 pub use line::{Line, LineError, Lines, Module, Problem};
+pub(super) use notes::Note;
+pub use notes::{Notes, settle};
 
 use core::fmt;
 
@@ -371,6 +374,23 @@ impl<'m, 'a> Profile<'m, 'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Adds what a process has noted. What it did not come to write, and what others have
+    /// written there, does not count.
+    ///
+    /// # Errors
+    /// It is no profile, or there is no room.
+    pub(super) fn take_in(&mut self, notes: &'a [u8]) -> Result<(), ProfileError> {
+        for line in Lines::of(notes)?.flatten() {
+            match line {
+                Line::Thread(entry) => self.add(&entry)?,
+                Line::Module(module) => self.modules.push(module)?,
+                Line::Remark(_) => {}
+            }
+        }
+        self.modules.settle(Module::cmp, |_, _| ());
         Ok(())
     }
 
