@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use addr2line::{Loader, demangle_auto};
 use milieu_threads::stack::{
-    BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
-    settle,
+    BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict,
+    Zones, settle,
 };
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 

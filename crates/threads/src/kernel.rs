@@ -171,6 +171,18 @@ pub fn unnoticed<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether a file of this process may be so long. A process that makes one longer is ended
+/// by a signal.
+pub fn may_be_as_long(bytes: u64) -> bool {
+    // SAFETY: zeros are such a structure, which the kernel writes.
+    let limit = unsafe {
+        let mut limit: libc::rlimit64 = core::mem::zeroed();
+        let said = unnoticed(|| libc::getrlimit64(libc::RLIMIT_FSIZE, &mut limit));
+        (said == 0).then_some(limit.rlim_cur)
+    };
+    limit.is_none_or(|it| bytes <= it)
+}
+
 /// Why the last call of the C library has failed.
 #[must_use]
 pub fn last_error() -> c_int {

@@ -1,6 +1,7 @@
-/* Three threads that have ended, and three that never do, of as many bytes of stack as the
-   arguments say; then an end of the given kind. `wait` is for whoever kills it, `again` is
-   another program by `exec`, and `user` gives up its rights first of all. */
+/* Three threads that have ended, and three that never do unless their bytes are 0, of as
+   many bytes of stack as the arguments say; then an end of the given kind. `wait` is for
+   whoever kills it, `again` is another program by `exec`, `child` has a child that does the
+   same, and `user` gives up its rights first of all. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,9 @@ static pthread_barrier_t there;
 __attribute__((noinline)) static void use(size_t bytes)
 {
     volatile char used[bytes];
-    for (size_t i = 0; i < bytes; i += 512)
-        used[i] = 1;
     used[bytes - 1] = 1;
+    for (size_t i = 0; i < bytes; i += 512)
+        used[i] = used[bytes - 1];
 }
 
 static void *ends(void *bytes)
@@ -30,6 +31,7 @@ static void *stays(void *bytes)
     pthread_barrier_wait(&there);
     for (;;)
         pause();
+    return NULL;
 }
 
 static int begin(size_t *shallow, size_t *deep)
@@ -64,8 +66,6 @@ int main(int count, char **arguments)
         int status;
         pid_t child = fork();
         if (child == 0) {
-            shallow *= 2;
-            deep = 0;
             _exit(begin(&shallow, &deep) ? 0 : 1);
         }
         if (waitpid(child, &status, 0) != child || status != 0)

@@ -115,11 +115,7 @@ impl File {
     /// Makes a file that is empty as long as this, of zeros that take no place on the disk.
     /// It fails, and no signal comes, where files must not be so long.
     pub(super) fn extend(&self, bytes: u64) -> Result<(), Errno> {
-        // SAFETY: all zeros are a value of this structure.
-        let mut limit: libc::rlimit64 = unsafe { core::mem::zeroed() };
-        // SAFETY: the kernel writes one such structure.
-        quietly(|| unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &mut limit) }.into())?;
-        if limit.rlim_cur < bytes {
+        if !crate::kernel::may_be_as_long(bytes) {
             return Err(Errno(libc::EFBIG));
         }
         // SAFETY: no memory is involved.
@@ -169,9 +165,8 @@ impl File {
         loop {
             let (start, bytes) = (records.as_mut_ptr(), size_of_val(&records));
             // SAFETY: the kernel writes at most so many bytes.
-            let read = patiently(|| unsafe {
-                libc::syscall(libc::SYS_getdents64, self.0, start, bytes)
-            })?;
+            let read =
+                patiently(|| unsafe { libc::syscall(libc::SYS_getdents64, self.0, start, bytes) })?;
             if read == 0 {
                 return Ok(());
             }

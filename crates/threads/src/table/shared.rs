@@ -392,6 +392,9 @@ fn into_raw(file: File) -> c_int {
 }
 
 fn sealable(bytes: usize) -> Result<File, Errno> {
+    if !kernel::may_be_as_long(bytes as u64) {
+        return Err(Errno(libc::EFBIG));
+    }
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     let arguments = [NAME.as_ptr() as usize, flags as usize, 0, 0, 0, 0];
     // SAFETY: the name ends with a zero; the descriptor is new, so it is ours.

@@ -9,6 +9,7 @@ use core::fmt;
 
 use super::line::{HEADER, encode, thread};
 use super::{Entry, Line, LineError, Lines, Module, Profile, ProfileError, Room};
+use crate::kernel::may_be_as_long;
 use crate::stack::key::{BuildId, each_module};
 use crate::stack::system::{self, Errno, File, Scratch};
 use crate::stack::text::Text;
@@ -175,7 +176,10 @@ pub(super) fn beside(path: &CStr, end: &[u8]) -> Text<1024> {
 }
 
 /// All that the file has; nothing if it is not there.
-pub(super) fn whole<'m>(path: &CStr, memory: &'m mut Option<Scratch>) -> Result<&'m [u8], FileError> {
+pub(super) fn whole<'m>(
+    path: &CStr,
+    memory: &'m mut Option<Scratch>,
+) -> Result<&'m [u8], FileError> {
     let file = match File::open(path, libc::O_RDONLY) {
         Ok(file) => file,
         Err(Errno(libc::ENOENT)) => return Ok(b""),
@@ -250,6 +254,11 @@ pub(super) fn modules_of<'m>(seen: &[Entry], memory: &'m mut [u8]) -> &'m [u8] {
 
 /// Puts the profile in the place of the one that is there.
 fn replace(path: &CStr, profile: &Profile<'_, '_>) -> Result<(), Errno> {
+    let mut bytes = 0;
+    profile.write(&mut |part| bytes += part.len() as u64);
+    if !may_be_as_long(bytes) {
+        return Err(Errno(libc::EFBIG));
+    }
     let new = beside(path, b".new");
     let new = new.as_path().ok_or(Errno(libc::ENAMETOOLONG))?;
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW;

@@ -273,7 +273,10 @@ fn each_ended(profile: &CStr, one: &mut dyn FnMut(&CStr)) -> Result<(), Errno> {
         let path = path_of(profile, process);
         // A number may be written in several ways; what is meant is what is written here.
         let is_meant = path.as_bytes().ends_with(found);
-        if let Some(path) = path.as_path().filter(|it| is_meant && has_ended(it, process)) {
+        if let Some(path) = path
+            .as_path()
+            .filter(|it| is_meant && has_ended(it, process))
+        {
             one(path);
         }
     })
