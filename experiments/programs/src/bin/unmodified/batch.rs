@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use experiments::Failed;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
+use nix::sys::time::{TimeVal, TimeValLike as _};
 
 use crate::side::{Process, Side, until};
 use crate::{Program, Running};
@@ -88,6 +90,13 @@ impl Running for Runs {
             true => Ok(seconds),
             false => Err(self.side.failed(self.batch.program, status)),
         }
+    }
+
+    fn processor(&mut self) -> Result<f64, Failed> {
+        // Nobody else has children that end meanwhile.
+        let used = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        let seconds = |it: TimeVal| Duration::from_micros(it.num_microseconds().unsigned_abs());
+        Ok((seconds(used.user_time()) + seconds(used.system_time())).as_secs_f64())
     }
 
     fn during(&mut self, look: &mut dyn FnMut(u32) -> Result<(), Failed>) -> Result<(), Failed> {

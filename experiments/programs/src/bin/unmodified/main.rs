@@ -8,7 +8,8 @@
 //!
 //! `program` says which. What all of them need of the machine they need at the same time,
 //! so that a ratio is of work that was done under the same conditions; how much that of the
-//! two which are the same differs from 1 is what the machine does by itself.
+//! two which are the same differs from 1 is what the machine does by itself. Turns go on
+//! until it is known well enough what the ratios are, or `seconds` are over.
 
 mod batch;
 mod server;
@@ -17,6 +18,7 @@ mod stacks;
 mod worker;
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use experiments::{Failed, text, whole};
 use milieu_bench::run::protocol::{self, Measured, Measurement, Start};
@@ -34,6 +36,9 @@ trait Program {
 trait Running {
     /// A portion of work; the seconds that it took.
     fn work(&mut self) -> Result<f64, Failed>;
+
+    /// The processor time that it has had so far, in seconds.
+    fn processor(&mut self) -> Result<f64, Failed>;
 
     /// Lets it do something, and calls while it does.
     fn during(&mut self, look: &mut dyn FnMut(u32) -> Result<(), Failed>) -> Result<(), Failed>;
@@ -89,17 +94,17 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         })
         .map_err(|error| format!("{}: {error}", side.way.name()))?;
     }
-    let times = in_turns(&mut running, whole(start, "turns")?)?;
+    let seconds = Duration::from_secs(whole(start, "seconds")?);
+    let turns = Turns::of(&mut running, seconds)?;
     for (side, one) in sides.iter().zip(running) {
         one.end()?;
         side.check()?;
     }
 
-    let [native, control, learning, tuned] = times;
     let kib = |bytes: u64| number(bytes / 1024);
     // What learns has the stacks that it asks for, and a table that says how large they are.
     let [(_, space), _, (before, _), (after, space_tuned)] = seen;
-    let mut measured = vec![
+    let measured = vec![
         ("threads", number(before.threads)),
         ("peak_kib", kib(learned.peak_bytes)),
         ("kinds", number(learned.kinds)),
@@ -108,25 +113,27 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         ("stacks_kib_tuned", kib(after.bytes)),
         ("space_kib", kib(space)),
         ("space_kib_tuned", kib(space_tuned)),
-        ("portion_ms_native", middle(&native) * 1e3),
+        ("portion_ms_native", turns.portion() * 1e3),
+        ("turns", number(turns.count() as u64)),
     ];
-    let control = ratio(&native, &control);
-    let learning = ratio(&native, &learning);
-    let tuned = ratio(&native, &tuned);
-    measured.extend([
-        ("throughput_control", control.middle),
-        ("throughput_control_low", control.low),
-        ("throughput_control_high", control.high),
-        ("throughput_learning", learning.middle),
-        ("throughput_learning_low", learning.low),
-        ("throughput_learning_high", learning.high),
-        ("throughput_tuned", tuned.middle),
-        ("throughput_tuned_low", tuned.low),
-        ("throughput_tuned_high", tuned.high),
-    ]);
+    let mut measured: Vec<(String, f64)> = measured
+        .into_iter()
+        .map(|(name, number)| (name.to_owned(), number))
+        .collect();
+    for way in [Way::Control, Way::Learning, Way::Tuned] {
+        for (what, Interval { low, middle, high }) in [
+            ("throughput", turns.throughput(way)),
+            ("processor", turns.processor(way)),
+        ] {
+            let name = format!("{what}_{}", way.name());
+            measured.push((format!("{name}_low"), low));
+            measured.push((format!("{name}_high"), high));
+            measured.push((name, middle));
+        }
+    }
     let measured = measured.into_iter().map(|(name, number)| {
         let rounded = (number * 1e6).round() / 1e6;
-        (name.to_owned(), Measured::Number(rounded))
+        (name, Measured::Number(rounded))
     });
     Ok(Measurement::Several(measured.collect()))
 }
@@ -147,27 +154,91 @@ fn program(name: &str, scratch: &std::path::Path, size: u64) -> Result<Box<dyn P
     })
 }
 
-/// The same work by each, as often, in an order that turns round. Of each the seconds.
-fn in_turns(running: &mut [Box<dyn Running>], turns: u64) -> Result<[Vec<f64>; 4], Failed> {
-    // What is done for the first time is not what is compared.
-    for one in running.iter_mut() {
-        one.work()?;
-    }
-    let mut times = [const { Vec::new() }; 4];
-    for turn in 0..turns {
-        let mut order = [0, 1, 2, 3];
-        order.rotate_left(usize::try_from(turn % 4)?);
-        if turn / 4 % 2 == 1 {
-            order.reverse();
-        }
-        for index in order {
-            times[index].push(running[index].work()?);
-        }
-    }
-    Ok(times)
+/// What work took, of each way in each turn.
+#[derive(Default)]
+struct Turns {
+    seconds: [Vec<f64>; Way::ALL.len()],
+    processor: [Vec<f64>; Way::ALL.len()],
 }
 
-/// How much faster the second is, of pairs of the same turn.
+impl Turns {
+    /// Intervals that reach no further from their middle are narrow enough.
+    const ASIDE: f64 = 0.01;
+    /// As many turns say something about intervals.
+    const LEAST: usize = 16;
+    /// Programs that compile while they run are done with that, of what is compared.
+    const WARM: Duration = Duration::from_secs(8);
+
+    /// The same work by each, as often, in as many turns as are needed, so long at most.
+    /// Without any time there is one turn.
+    fn of(running: &mut [Box<dyn Running>], at_most: Duration) -> Result<Turns, Failed> {
+        // What is done for the first time is not what is compared.
+        let begun = Instant::now();
+        loop {
+            for one in running.iter_mut() {
+                one.work()?;
+            }
+            if begun.elapsed() >= Self::WARM.min(at_most) {
+                break;
+            }
+        }
+        let mut turns = Turns::default();
+        let begun = Instant::now();
+        loop {
+            turns.take(running)?;
+            let is_known = turns.count() >= Self::LEAST && turns.are_known();
+            if is_known || begun.elapsed() >= at_most {
+                return Ok(turns);
+            }
+        }
+    }
+
+    /// A turn: there and back again, so that nobody has it by a machine that becomes slower
+    /// or faster meanwhile. Who begins changes.
+    fn take(&mut self, running: &mut [Box<dyn Running>]) -> Result<(), Failed> {
+        let mut order = [0, 1, 2, 3];
+        order.rotate_left(self.count() % Way::ALL.len());
+        let mut taken = [(0.0, 0.0); Way::ALL.len()];
+        for index in order.into_iter().chain(order.into_iter().rev()) {
+            let one = &mut running[index];
+            let before = one.processor()?;
+            taken[index].0 += one.work()?;
+            taken[index].1 += one.processor()? - before;
+        }
+        for (index, (seconds, processor)) in taken.into_iter().enumerate() {
+            self.seconds[index].push(seconds);
+            self.processor[index].push(processor);
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> usize {
+        self.seconds[0].len()
+    }
+
+    fn are_known(&self) -> bool {
+        let ways = [Way::Control, Way::Learning, Way::Tuned];
+        let mut intervals = ways.map(|way| self.throughput(way)).into_iter();
+        intervals.all(|it| it.middle - it.low <= Self::ASIDE && it.high - it.middle <= Self::ASIDE)
+    }
+
+    /// How long a portion of native work takes, in seconds.
+    fn portion(&self) -> f64 {
+        middle(&self.seconds[0]) / 2.0
+    }
+
+    /// How much faster it is than native, of pairs of the same turn.
+    fn throughput(&self, way: Way) -> Interval {
+        ratio(&self.seconds[0], &self.seconds[way as usize])
+    }
+
+    /// How much more processor time it needs than native has.
+    fn processor(&self, way: Way) -> Interval {
+        ratio(&self.processor[way as usize], &self.processor[0])
+    }
+}
+
+/// The first in relation to the second, of pairs of the same turn.
 fn ratio(one: &[f64], other: &[f64]) -> Interval {
     let pairs = one.iter().zip(other);
     Interval::of(pairs.map(|(one, other)| one / other).collect())

@@ -52,6 +52,10 @@ impl<L: FnMut() -> Result<f64, Failed>> Running for Server<L> {
         (self.load)()
     }
 
+    fn processor(&mut self) -> Result<f64, Failed> {
+        self.process.processor()
+    }
+
     fn during(&mut self, look: &mut dyn FnMut(u32) -> Result<(), Failed>) -> Result<(), Failed> {
         (self.load)()?;
         look(self.process.child()?.id())

@@ -139,6 +139,14 @@ impl Process {
         Ok(self.0.as_mut().ok_or("it has ended")?)
     }
 
+    /// The processor time that it has had so far, also its threads that have ended, in
+    /// seconds.
+    pub fn processor(&mut self) -> Result<f64, Failed> {
+        let number = i32::try_from(self.child()?.id())?;
+        let clock = nix::time::clock_getcpuclockid(nix::unistd::Pid::from_raw(number))?;
+        Ok(Duration::from(clock.now()?).as_secs_f64())
+    }
+
     /// Sends a signal.
     pub fn tell(&mut self, signal: nix::sys::signal::Signal) -> Result<(), Failed> {
         let number = i32::try_from(self.child()?.id())?;

@@ -125,6 +125,10 @@ impl Running for Pipes {
         Ok(begun.elapsed().as_secs_f64())
     }
 
+    fn processor(&mut self) -> Result<f64, Failed> {
+        self.process.processor()
+    }
+
     fn during(&mut self, look: &mut dyn FnMut(u32) -> Result<(), Failed>) -> Result<(), Failed> {
         self.line(b"hold\n")?;
         look(self.process.child()?.id())?;
