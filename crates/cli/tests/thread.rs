@@ -409,6 +409,11 @@ fn a_program_is_run_and_what_was_learned_of_it_is_told() {
     let sent = Command::new("kill").arg(number.to_string()).status();
     assert!(sent.unwrap().success());
     assert_eq!(waiting.wait().unwrap().code(), Some(128 + 15));
+    // What it had learned by then is not lost.
+    let kept = json_lines(&home.ok(&["profile", "--json"]));
+    let worker = kept.iter().find(|it| it["start"] == "worker").unwrap();
+    assert_eq!(worker["runs"].as_u64(), Some(3), "{worker}");
+    assert!(worker["threads"].as_u64() >= Some(8), "{worker}");
 }
 
 #[test]

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 use addr2line::{Loader, demangle_auto};
 use milieu_threads::stack::{
-    BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict,
-    Zones, settle,
+    BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
 };
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 
@@ -51,6 +50,15 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
+/// Adds to a profile what processes have noted that were ended, as far as one may write it.
+pub fn settle(path: &Path) {
+    const PATIENCE_MILLISECONDS: u32 = 2000;
+    if let Ok(name) = CString::new(path.as_os_str().as_bytes()) {
+        // Otherwise it is read as it is, and somebody else does that.
+        let _ = milieu_threads::stack::settle(&name, PATIENCE_MILLISECONDS);
+    }
+}
+
 /// Joins what files say, with what processes that were ended have noted beside them.
 ///
 /// # Errors
@@ -58,11 +66,7 @@ impl std::error::Error for LoadError {}
 pub fn load(paths: &[PathBuf]) -> Result<Profile, LoadError> {
     let mut texts = Vec::new();
     for path in paths {
-        let name = CString::new(path.as_os_str().as_bytes());
-        if let Ok(name) = name {
-            // Whoever may not write there reads what is in the profile.
-            let _ = settle(&name, 2000);
-        }
+        settle(path);
         let text = fs::read(path).map_err(|error| LoadError::Read(path.clone(), error))?;
         texts.push(text);
     }
@@ -344,6 +348,28 @@ mod tests {
         let path = folder.join(name);
         fs::write(&path, text).expect("it is written");
         path
+    }
+
+    #[test]
+    fn what_a_killed_process_has_noted_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let profile = folder.path().join("a");
+        let mut child = std::process::Command::new("true")
+            .spawn()
+            .expect("it starts");
+        child.wait().expect("it ends");
+        let notes = write(
+            folder.path(),
+            &format!("a.{}.notes", child.id()),
+            "milieu stacks 1\n# notes of a process that began at 7; \nthread ab12+10 runs=1 \
+             threads=2 peak=8192 given=8388608\n",
+        );
+        for _ in 0..2 {
+            let learned = load(std::slice::from_ref(&profile)).expect("it is there");
+            assert_eq!(learned.entries.len(), 1);
+            assert_eq!(learned.entries[0].threads, 2);
+            assert!(!notes.exists());
+        }
     }
 
     #[test]

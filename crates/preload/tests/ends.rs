@@ -65,15 +65,15 @@ impl Scene {
 /// Of each key: in how many runs how many threads were seen, and how deep.
 fn numbers(text: &str) -> Vec<[u64; 3]> {
     let lines = text.lines().filter(|it| it.starts_with("thread "));
-    let mut numbers: Vec<[u64; 3]> = lines
-        .map(|line| {
-            ["runs=", "threads=", "peak="].map(|name| {
-                let mut words = line.split_whitespace();
-                let number = words.find_map(|it| it.strip_prefix(name));
-                number.expect(name).parse().expect("a number")
-            })
-        })
-        .collect();
+    // Whoever reads while a line is written may not see all of it.
+    let of = |line: &str| {
+        let number = |name: &str| {
+            let mut words = line.split_whitespace();
+            words.find_map(|it| it.strip_prefix(name))?.parse().ok()
+        };
+        Some([number("runs=")?, number("threads=")?, number("peak=")?])
+    };
+    let mut numbers: Vec<[u64; 3]> = lines.filter_map(of).collect();
     numbers.sort_by_key(|it| it[2]);
     numbers
 }
@@ -96,14 +96,7 @@ fn what_was_learned_outlives_ends_that_nobody_is_told_of() {
     for end in ["_exit", "_Exit", "quick_exit", "abort"] {
         let run = scene.world().run(&scene.program, &[end, SHALLOW, DEEP]);
         assert_eq!(run.stdout, "ready\n", "{end}: {run:?}");
-        assert_eq!(
-            run.stderr
-                .replace("timeout: ", "")
-                .lines()
-                .filter(|it| it.starts_with("milieu"))
-                .count(),
-            0
-        );
+        assert!(!run.stderr.contains("milieu: "), "{end}: {run:?}");
         assert_eq!(scene.notes().len(), 1, "{end}");
         runs += 1;
     }

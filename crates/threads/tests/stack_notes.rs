@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use milieu_threads::stack::{Notes, settle};
+use milieu_threads::stack::{Errno, Notes, settle};
 
 const HEAD: &str = "milieu stacks 1\n# notes of a process that began at ";
 
@@ -166,7 +166,13 @@ fn a_process_has_one_file_and_removes_it() {
         std::process::id()
     ));
     let notes = Notes::new();
-    notes.open(&c(&profile)).unwrap();
+    match notes.open(&c(&profile)) {
+        Err(Errno(libc::ENOSYS | libc::EPERM)) => {
+            eprintln!("skipped, this machine does not let processes write their own memory");
+            return;
+        }
+        opened => opened.unwrap(),
+    }
     assert!(notes.is_open());
     let text = fs::read(&path).unwrap();
     let head = format!("{HEAD}{};", began(std::process::id()));

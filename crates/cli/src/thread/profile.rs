@@ -186,14 +186,22 @@ impl Profile {
     }
 }
 
-/// The profiles in a folder.
+/// The profiles in a folder, also of programs that have only left notes for one.
 fn kept(folder: &Path) -> Vec<PathBuf> {
+    let has = |it: &Path, end| it.extension().is_some_and(|it| it == end);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|it| it.path());
-    let mut files: Vec<PathBuf> = paths
-        .filter(|it| it.extension().is_some_and(|it| it == "stacks"))
-        .collect();
+    let paths = entries
+        .map(|it| it.path())
+        .map(|it| match has(&it, "notes") {
+            // `PROFILE.PID.notes`
+            true => it.with_extension("").with_extension(""),
+            false => it,
+        });
+    let mut files: Vec<PathBuf> = paths.filter(|it| has(it, "stacks")).collect();
     files.sort();
+    files.dedup();
+    files.iter().for_each(|it| profile::settle(it));
+    files.retain(|it| it.exists());
     files
 }
 

@@ -317,6 +317,7 @@ fn milliseconds_or_never(text: &str) -> Outcome<String> {
 
 /// A profile that is not there yet says nothing.
 fn loaded(path: &Path) -> Outcome<Profile> {
+    profile::settle(path);
     if !path.exists() {
         return Ok(Profile::default());
     }

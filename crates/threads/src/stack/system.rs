@@ -106,12 +106,6 @@ impl File {
         Ok(())
     }
 
-    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
-        let (start, length) = (bytes.as_ptr().cast(), bytes.len());
-        // SAFETY: the kernel reads at most so many bytes.
-        patiently(|| unsafe { libc::pwrite64(self.0, start, length, offset as i64) } as c_long)
-    }
-
     /// Makes a file that is empty as long as this, of zeros that take no place on the disk.
     /// It fails, and no signal comes, where files must not be so long.
     pub(super) fn extend(&self, bytes: u64) -> Result<(), Errno> {
@@ -355,8 +349,8 @@ pub(super) fn peek(address: usize, into: &mut [u8]) -> usize {
 }
 
 /// Copies bytes into one's own memory, which need not be there: a disk that is full, or a
-/// file that was cut, is no signal then, but false.
-pub(super) fn poke(address: usize, bytes: &[u8]) -> bool {
+/// file that was cut, is no signal then, but `ENOSPC`. Sandboxes may refuse it.
+pub(super) fn poke(address: usize, bytes: &[u8]) -> Result<(), Errno> {
     let local = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),
@@ -370,12 +364,9 @@ pub(super) fn poke(address: usize, bytes: &[u8]) -> bool {
         libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) as c_long
     });
     match written {
-        Ok(count) => count == bytes.len(),
-        Err(Errno(libc::EFAULT)) => false,
-        // As in `peek`.
-        Err(_) => File::open(c"/proc/self/mem", libc::O_WRONLY)
-            .and_then(|memory| memory.write_at(bytes, address as u64))
-            .is_ok_and(|count| count == bytes.len()),
+        Ok(count) if count == bytes.len() => Ok(()),
+        Ok(_) | Err(Errno(libc::EFAULT)) => Err(Errno(libc::ENOSPC)),
+        Err(errno) => Err(errno),
     }
 }
 

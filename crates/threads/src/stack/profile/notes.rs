@@ -97,10 +97,7 @@ impl Notes {
                     head,
                     "\n{BEGAN}{began}; they are added to the profile when that is read next"
                 );
-                match put(start, 0, &head) {
-                    true => Ok(start),
-                    false => Err(Errno(libc::ENOSPC)),
-                }
+                put(start, 0, &head).map(|()| start)
             });
         match made {
             Ok(start) => {
@@ -166,7 +163,7 @@ impl Notes {
             };
             let mut text = Text::<LINE>::new();
             text.push(line);
-            put(start, place.0, &text);
+            let _ = put(start, place.0, &text);
         }
     }
 
@@ -194,12 +191,12 @@ impl Notes {
     /// Writes what is known of a key so far.
     pub(in crate::stack) fn write(&self, place: Note, entry: &Entry) -> bool {
         let start = self.start.load(Ordering::Acquire);
-        start != 0 && put(start, place.0, &thread(entry))
+        start != 0 && put(start, place.0, &thread(entry)).is_ok()
     }
 }
 
 /// A line, filled up with spaces.
-fn put(start: usize, place: usize, text: &Text<LINE>) -> bool {
+fn put(start: usize, place: usize, text: &Text<LINE>) -> Result<(), Errno> {
     let mut line = [b' '; LINE];
     let pairs = line.iter_mut().zip(text.as_bytes());
     pairs.for_each(|(into, byte)| *into = *byte);
