@@ -13,6 +13,9 @@ use milieu_threads::stack::Process;
 use crate::real::{self, Start};
 use crate::state::{self, Served, WATCH};
 
+/// What threads of ours have of the program's address space.
+const STACK_BYTES: usize = 256 << 10;
+
 /// How often it looks.
 const PERIOD_NS: u64 = 250_000_000;
 
@@ -48,7 +51,14 @@ pub fn create(start: Start, argument: *mut c_void) -> Option<libc::pthread_t> {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         real::pthread_attr_init(attr.as_mut_ptr());
-        let error = real::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), start, argument);
+        libc::pthread_attr_setstacksize(attr.as_mut_ptr(), STACK_BYTES);
+        let mut error = real::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), start, argument);
+        if error != 0 {
+            // The program's thread-local storage is larger.
+            real::pthread_attr_destroy(attr.as_mut_ptr());
+            real::pthread_attr_init(attr.as_mut_ptr());
+            error = real::pthread_create(thread.as_mut_ptr(), attr.as_ptr(), start, argument);
+        }
         real::pthread_attr_destroy(attr.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut());
         error
@@ -140,12 +150,15 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
             return null_mut();
         }
         let now = kernel::boot_time_ns();
-        let due = served
-            .program
-            .tick_and_tell(now, &mut |entry| match is_apart {
-                true => with_standard_error(|| tell(entry.tid)),
-                false => tell(entry.tid),
-            });
+        // Until somebody is mediated, there is nothing to wait for a lock for.
+        let due = state::mediated().and_then(|served| {
+            served
+                .program
+                .tick_and_tell(now, &mut |entry| match is_apart {
+                    true => with_standard_error(|| tell(entry.tid)),
+                    false => tell(entry.tid),
+                })
+        });
         let span = match due {
             _ if !served.program.has_critical() => None,
             Some(due) => Some(due.saturating_sub(now).clamp(1_000_000, PERIOD_NS)),
@@ -171,7 +184,7 @@ struct Watcher {
 impl Watcher {
     const FIRST_NS: u64 = 1_000_000_000;
     const LAST_NS: u64 = 16_000_000_000;
-    /// It pauses so many times as long as it looks.
+    /// It pauses so many times as long as a look takes of a processor.
     const SHARE: u64 = 1000;
 
     fn new() -> Watcher {
@@ -184,8 +197,9 @@ impl Watcher {
     /// Looks if it is time; how long it is until then.
     fn look(&mut self, now: u64) -> u64 {
         if now >= self.due_ns {
+            let before = own_cpu_ns();
             let is_new = Process::own().is_ok_and(|it| WATCH.look(&it));
-            let took = kernel::boot_time_ns().saturating_sub(now);
+            let took = own_cpu_ns().saturating_sub(before);
             let pause = match is_new {
                 true => Self::FIRST_NS,
                 false => (2 * self.pause_ns).min(Self::LAST_NS),
@@ -195,6 +209,11 @@ impl Watcher {
         }
         self.due_ns.saturating_sub(now)
     }
+}
+
+/// What this thread has had of processors.
+fn own_cpu_ns() -> u64 {
+    kernel::thread_cpu_ns(kernel::thread_id()).unwrap_or(0)
 }
 
 /// Has no files in common with the program any more, and none of its own: each that this

@@ -437,6 +437,47 @@ mod tests {
     }
 
     #[test]
+    fn notes_say_what_was_seen_so_far_of_who_ended_and_who_runs() {
+        let live = Box::new(Live::new());
+        let seat = live.enter(&key(1), Name::NONE).unwrap();
+        live.creates(seat, Asked::Default(65536));
+        assert_eq!(live.so_far(seat), None);
+        // The first, one that is deeper, and whenever they are twice as many.
+        let peaks = [5000, 4000, 4000, 6000, 6000, 1, 1, 1, 1];
+        let is_worth = peaks.map(|it| live.measures(seat, Peak::Exact(it)));
+        let expected = [true, true, false, true, false, false, false, true, false];
+        assert_eq!(is_worth, expected);
+        let noted = Entry {
+            runs: 1,
+            threads: 9,
+            peak_bytes: 6000,
+            given_bytes: 65536,
+            ..Entry::new(key(1))
+        };
+        assert_eq!(live.so_far(seat), Some(noted));
+        // Three of them run, one of which is deeper, and they count once.
+        assert!(live.reaches(seat, 7000) && !live.reaches(seat, 7000));
+        assert!(live.runs_now(seat, 3) && !live.runs_now(seat, 3));
+        live.measures(seat, Peak::Exact(7000));
+        let noted = Entry {
+            threads: 12,
+            peak_bytes: 7000,
+            ..noted
+        };
+        assert_eq!(live.so_far(seat), Some(noted));
+        // For the profile each counts when it is measured at its end, or that of the process.
+        assert_eq!(
+            taken(&live),
+            [Entry {
+                threads: 10,
+                ..noted
+            }]
+        );
+        assert_eq!(live.so_far(seat), None);
+        assert_eq!(live.learned(seat).peak_bytes, 7000);
+    }
+
+    #[test]
     fn what_the_profile_said_and_what_was_seen_is_known_together() {
         let live = Box::new(Live::new());
         let said = Entry {
