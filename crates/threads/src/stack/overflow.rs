@@ -232,7 +232,8 @@ impl Watch {
 
     /// Notes all that was seen so far; whether that has been done.
     pub fn note_all(&self) -> bool {
-        Seat::all().fold(true, |is_noted, seat| self.note(seat) && is_noted)
+        let left = Seat::all().filter(|seat| !self.note(*seat));
+        left.count() == 0
     }
 
     /// Measures the threads that run, and notes what is new; whether there was anything.

@@ -144,8 +144,9 @@ impl File {
     pub(super) fn is_trusted(&self) -> bool {
         // SAFETY: all zeros are a value of this structure.
         let mut status: libc::stat64 = unsafe { core::mem::zeroed() };
-        // SAFETY: the kernel writes one such structure, and says a number.
+        // SAFETY: the kernel writes one such structure.
         let asked = quietly(|| unsafe { libc::fstat64(self.0, &mut status) }.into());
+        // SAFETY: no memory is involved.
         let user = unsafe { libc::geteuid() };
         let is_plain = status.st_mode & libc::S_IFMT == libc::S_IFREG;
         asked.is_ok() && is_plain && (status.st_uid == user || status.st_uid == 0)
