@@ -8,6 +8,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
+use milieu_threads::mediator::TOO_SHORT;
 use milieu_threads::stack::Process;
 
 use crate::real::{self, Start};
@@ -144,6 +145,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
     };
     let is_apart = leave_files();
     let mut watcher = is_apart.then(Watcher::new);
+    let mut has_told = false;
     loop {
         let calls = CALLS.load(Ordering::Acquire);
         if IS_OVER.load(Ordering::Acquire) {
@@ -152,12 +154,21 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         let now = kernel::boot_time_ns();
         // Until somebody is mediated, there is nothing to wait for a lock for.
         let due = state::mediated().and_then(|served| {
-            served
+            let due = served
                 .program
                 .tick_and_tell(now, &mut |entry| match is_apart {
                     true => with_standard_error(|| tell(entry.tid)),
                     false => tell(entry.tid),
-                })
+                });
+            if !has_told && served.program.were_turns_too_short() {
+                has_told = true;
+                let tell = || served.say(format_args!("{TOO_SHORT}"));
+                match is_apart {
+                    true => with_standard_error(tell),
+                    false => tell(),
+                }
+            }
+            due
         });
         let span = match due {
             _ if !served.program.has_critical() => None,

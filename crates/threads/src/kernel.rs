@@ -141,6 +141,19 @@ pub fn thread_blockings(thread: u32) -> Option<u64> {
     text.lines().find_map(number)
 }
 
+/// Whether a thread of this process has a processor, or waits for nothing but one.
+#[must_use]
+pub fn is_runnable(thread: u32) -> bool {
+    let Some(path) = Text::<48>::of(format_args!("/proc/self/task/{thread}/stat")) else {
+        return false;
+    };
+    let mut space = [0; 512];
+    let text = read_file(path.as_c_str(), &mut space).unwrap_or_default();
+    // The name before it may have parentheses and blanks.
+    let mut parts = text.rsplitn(2, |it| *it == b')');
+    parts.next().is_some_and(|rest| rest.starts_with(b" R"))
+}
+
 fn clock_ns(clock: c_int) -> Option<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,

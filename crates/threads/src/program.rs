@@ -19,7 +19,7 @@ use core::ptr::NonNull;
 use crate::attributes::{Attributes, Role};
 use crate::kernel::{self, Errno, call};
 use crate::lock::PriorityMutex;
-use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings};
+use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
 use crate::rung::guard::Guard;
 use crate::rung::{Means, Obstacle, Return, Rung, scheduling};
 use crate::table::{Entry, Lines, Region, Scheduling, Slot, Table, TableError};
@@ -60,9 +60,14 @@ struct State {
     refused_last: Option<Errno>,
     /// What there is to know of a thread that forks.
     forking: Option<(Slot, Entry)>,
+    /// When critical threads were looked at last.
+    observed_ns: u64,
     /// The machine's memory, given back after it.
     _nodes: Nodes,
 }
+
+/// How often critical threads are looked at in a turn, at most.
+const OBSERVING_NS: u64 = 50_000_000;
 
 impl Program {
     /// Serves a program of at least so many threads, of which none is known yet.
@@ -93,6 +98,7 @@ impl Program {
                 refused: 0,
                 refused_last: None,
                 forking: None,
+                observed_ns: 0,
                 _nodes: nodes,
             }),
         };
@@ -420,6 +426,14 @@ impl Program {
         state.is_ok_and(|it| it.machine.fast_count() > 0)
     }
 
+    /// Whether turns were too short for all threads that have waited for too long, as
+    /// [`Settings::turn_percent_max`] wants it.
+    #[must_use]
+    pub fn were_turns_too_short(&self) -> bool {
+        let state = self.state.lock();
+        state.is_ok_and(|it| it.machine.was_too_short())
+    }
+
     /// As [`Program::tick`], and tells of each that was found to have run away. Who ran
     /// away in real time has been told of before.
     pub fn tick_and_tell(&self, now_ns: u64, tell: &mut dyn FnMut(&Entry)) -> Option<u64> {
@@ -438,9 +452,14 @@ impl Program {
             self.note_demotion(&entry);
             state.apply(lines, |machine, out| machine.demote(slot, out));
         }
+        // In a turn it is called more often than there is something to see.
+        let is_seen = state.machine.is_turn() && now_ns < state.observed_ns + OBSERVING_NS;
+        if !is_seen {
+            state.observed_ns = now_ns;
+        }
         // The list changes where somebody is demoted, so it is asked anew each time.
         let mut seen = 0;
-        loop {
+        while !is_seen {
             let next = state.machine.fast_threads().nth(seen);
             let Some((slot, tid)) = next else {
                 break;
@@ -463,7 +482,9 @@ impl Program {
             }
         }
         let mut next = None;
-        state.apply(lines, |machine, out| next = machine.tick(now_ns, out));
+        state.apply(lines, |machine, out| {
+            next = machine.tick(now_ns, &mut OfThisProcess, out);
+        });
         next
     }
 
@@ -561,6 +582,23 @@ impl State {
                 *refused_last = Some(error);
             }
         });
+    }
+}
+
+/// What the kernel says of threads of this process.
+struct OfThisProcess;
+
+impl Watch for OfThisProcess {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn cpu_ns(&mut self, _: Slot, tid: u32) -> Option<u64> {
+        kernel::thread_cpu_ns(tid)
+    }
+
+    fn is_runnable(&mut self, _: Slot, tid: u32) -> bool {
+        kernel::is_runnable(tid)
     }
 }
 

@@ -53,13 +53,17 @@ pub(super) struct Mediate {
     #[arg(long, value_enum)]
     rung: Option<Rung>,
 
-    /// Seconds that a thread may be lazy before it gets a turn, or `never`
+    /// Seconds that a lazy thread may want a processor and have none, or `never`
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = wait)]
     wait_max: Wait,
 
-    /// How much of the time are turns then
+    /// How much of the time are turns then, at least
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
     turn: u8,
+
+    /// How much of the time are turns at most, where so many have to wait
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=50))]
+    turn_max: u8,
 
     /// Seconds that a critical thread may keep a processor without ever waiting
     #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = seconds)]
@@ -183,6 +187,7 @@ impl Mediate {
             leaves_while_blocked: self.leave_while_blocked,
             lazy_wait_ns_max: self.wait_max.0.map(nanoseconds),
             turn_percent: self.turn,
+            turn_percent_max: self.turn_max,
             spin_ns_max: nanoseconds(self.spin_max),
             ..Settings::default()
         }
@@ -381,6 +386,7 @@ fn document(news: &News) -> Value {
             json!({"is": "refused", "thread": thread, "program": program, "why": error.to_string()})
         }
         News::TooMany => json!({"is": "too-many", "threads_max": THREADS_MAX}),
+        News::TooShort => json!({"is": "turn-too-short"}),
         News::NoJournal(error) => json!({"is": "no-journal", "why": error}),
     }
 }

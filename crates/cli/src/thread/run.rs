@@ -77,13 +77,17 @@ pub(super) struct Run {
     #[arg(long, value_name = "auto|off|realtime|cgroup|idle|nice")]
     rung: Option<String>,
 
-    /// Seconds that a thread may be lazy before it gets a turn, or `never`
+    /// Seconds that a lazy thread may want a processor and have none, or `never`
     #[arg(long, value_name = "SECONDS")]
     wait_max: Option<String>,
 
-    /// How much of the time are turns then
+    /// How much of the time are turns then, at least
     #[arg(long, value_name = "PERCENT")]
     turn: Option<String>,
+
+    /// How much of the time are turns at most, where so many have to wait
+    #[arg(long, value_name = "PERCENT")]
+    turn_max: Option<String>,
 
     /// Seconds that a critical thread may keep a processor without ever waiting
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -216,6 +220,7 @@ impl Run {
                 .transpose()?,
         );
         set("turn", self.turn.clone());
+        set("turn-max", self.turn_max.clone());
         let spin = self.spin_max.map(|it| it.as_millis().max(1).to_string());
         set("spin", spin);
         set(

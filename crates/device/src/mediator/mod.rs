@@ -35,12 +35,13 @@ use std::path::Path;
 
 use milieu_threads::attributes::{Attributes, Role};
 use milieu_threads::kernel::{self, Errno};
-use milieu_threads::mediator::{Kind, Machine, Node, Settings};
+use milieu_threads::mediator::{self, Kind, Machine, Node, Settings};
 use milieu_threads::rung::{self, Return, Rung};
 use milieu_threads::table::{Region, Scheduling, View};
 
 use crate::proc::{self, Reader};
 use groups::LazyGroup;
+use moving::OfTheDevice;
 use journal::{Journal, Restored};
 pub use rules::{Group, Name, RuleError, Rules};
 
@@ -50,6 +51,9 @@ pub const THREADS_MAX: usize = 1 << 15;
 /// How long after the fast region became empty threads are looked for that lazy ones
 /// have begun in the last moment.
 const AFTERMATH_NS: u64 = 1_000_000_000;
+
+/// How often everything is looked at while somebody is in the fast region, at most.
+const LOOK_NS: u64 = 50_000_000;
 
 /// In how many looks a program's table is looked for, and then in every such look.
 const SOON: u32 = 4;
@@ -119,6 +123,9 @@ pub enum News {
     },
     /// There are more threads than can be looked after.
     TooMany,
+    /// So many threads have to wait that a turn, as long as it may be, was too short for
+    /// all of them; told once.
+    TooShort,
     /// The journal cannot be written, so nothing is moved.
     NoJournal(String),
 }
@@ -154,6 +161,7 @@ impl fmt::Display for News {
                 f,
                 "there are more than {THREADS_MAX} threads; the rest is left alone"
             ),
+            News::TooShort => f.write_str(mediator::TOO_SHORT),
             News::NoJournal(error) => {
                 write!(
                     f,
@@ -260,6 +268,8 @@ pub struct Device<'n> {
     /// Since when somebody is in the fast region, and when it became empty.
     busy_since_ns: Option<u64>,
     idle_since_ns: Option<u64>,
+    /// When everything is to be looked at again.
+    all_due_ns: u64,
     has_too_many: bool,
     is_journal_lost: bool,
     user: u32,
@@ -298,6 +308,7 @@ impl<'n> Device<'n> {
             programs: HashMap::new(),
             busy_since_ns: None,
             idle_since_ns: None,
+            all_due_ns: 0,
             has_too_many: false,
             is_journal_lost: false,
             user: rustix::process::geteuid().as_raw(),
@@ -410,11 +421,25 @@ impl<'n> Device<'n> {
                 (self.busy_since_ns, self.idle_since_ns) = (None, None);
             }
         }
-        self.processes();
-        self.observe();
-        self.take_wishes();
+        // In a turn there is only this to see to: looking at everything takes longer.
+        if now_ns >= self.all_due_ns {
+            self.processes();
+            self.observe();
+            self.take_wishes();
+            self.all_due_ns = now_ns.saturating_add(LOOK_NS);
+        }
         let mut actions = Vec::new();
-        let next = self.machine.tick(now_ns, &mut |it| actions.push(it));
+        let mut watch = OfTheDevice {
+            known: &self.known,
+            reader: &mut self.reader,
+        };
+        let was_too_short = self.machine.was_too_short();
+        let next = self
+            .machine
+            .tick(now_ns, &mut watch, &mut |it| actions.push(it));
+        if self.machine.was_too_short() && !was_too_short {
+            self.news.push(News::TooShort);
+        }
         self.perform(actions);
         let is_busy = self.machine.fast_count() > 0 || self.busy_since_ns.is_some();
         let pause = if is_busy { 200_000_000 } else { 1_000_000_000 };

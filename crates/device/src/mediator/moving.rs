@@ -1,13 +1,37 @@
 //! What is done to threads, once it is written down, and what programs do meanwhile.
 
 use milieu_threads::kernel::Errno;
-use milieu_threads::mediator::{Action, Kind, Placement};
+use milieu_threads::mediator::{Action, Kind, Placement, Watch};
 use milieu_threads::rung::{self, Return, Rung, scheduling};
 use milieu_threads::table::{Region, Scheduling, Slot};
 
 use super::groups::{self, LazyGroup};
 use super::journal::{Record, is_as_given};
 use super::{Device, GONE, Known, News};
+use crate::proc::Reader;
+
+/// What the kernel says of threads of all programs.
+pub(super) struct OfTheDevice<'d> {
+    pub known: &'d [Option<Known>],
+    pub reader: &'d mut Reader,
+}
+
+impl Watch for OfTheDevice<'_> {
+    fn takes_ns(&self) -> u64 {
+        5_000
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, tid: u32) -> Option<u64> {
+        let known = self.known.get(slot.0 as usize)?.as_ref()?;
+        self.reader.times(known.process, tid).map(|it| it.run_ns)
+    }
+
+    fn is_runnable(&mut self, slot: Slot, tid: u32) -> bool {
+        let known = self.known.get(slot.0 as usize).and_then(Option::as_ref);
+        let stat = known.and_then(|it| self.reader.stat(it.process, tid));
+        stat.is_some_and(|it| it.state == 'R')
+    }
+}
 
 impl Device<'_> {
     /// Demotes critical threads that have run away.

@@ -313,6 +313,7 @@ impl Client {
             "fast": device.fast_count(),
             "lazy_wait_ms_max": settings.lazy_wait_ns_max.map(|it| it / 1_000_000),
             "turn_percent": settings.turn_percent,
+            "turn_percent_max": settings.turn_percent_max,
             "spin_ms_max": settings.spin_ns_max / 1_000_000,
             "leaves_while_blocked": settings.leaves_while_blocked,
         });

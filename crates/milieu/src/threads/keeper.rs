@@ -20,6 +20,9 @@ use super::{Attributes, Entry, Priority, Role, Rung, Scheduling};
 /// How often critical threads are looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// How often threads are looked for that others have begun, at most.
+const FINDING_NS: u64 = 50_000_000;
+
 /// Hears of threads that were demoted.
 pub(super) type Told = Box<dyn FnMut(&Entry) + Send>;
 
@@ -40,6 +43,8 @@ pub(super) struct Keeper {
     waker: Waker,
     told: Told,
     finds_others: bool,
+    /// When it has looked for others last.
+    found_ns: u64,
     followed: Vec<Box<dyn Follow>>,
     /// Who wants to know that all is done.
     waiting: Vec<Sender<()>>,
@@ -71,6 +76,7 @@ impl Keeper {
             waker: Waker::from(Arc::new(Knock(to_self))),
             told,
             finds_others,
+            found_ns: 0,
             followed: Vec::new(),
             waiting: Vec::new(),
             demoted: HashSet::new(),
@@ -126,7 +132,11 @@ impl Keeper {
                 let _ = waiting.send(());
             }
             let pause = self.look();
-            match self.next(pause) {
+            let message = self.next(pause);
+            if message.is_some() {
+                self.found_ns = 0;
+            }
+            match message {
                 Some(Message::Look(Some(identity))) => _ = self.demoted.remove(&identity),
                 Some(Message::Look(None)) | None => {}
                 Some(Message::Do(job)) => job(),
@@ -165,10 +175,12 @@ impl Keeper {
             self.demoted.clear();
             return None;
         }
-        if self.finds_others {
+        let now = kernel::boot_time_ns();
+        // In a turn it looks more often, and takes no time from it.
+        if self.finds_others && now >= self.found_ns.saturating_add(FINDING_NS) {
+            self.found_ns = now;
             self.find_others();
         }
-        let now = kernel::boot_time_ns();
         let next = self.shared.program.tick(now);
         let was_demoted = |it: &Entry| it.is_demoted && is_critical(it);
         let demoted = lines.iter().map(|(_, it)| self.shared.seen(it));

@@ -5,9 +5,13 @@
 //! it concerns; only when the fast region becomes empty, or ceases to be, and when
 //! turns begin and end, are all of them looked at.
 
+mod turns;
+
 use super::{Action, BOOST_DEPTH, Kind, Placement, Settings};
 use crate::attributes::Priority;
 use crate::table::{Region, Slot};
+use turns::Turns;
+pub use turns::Watch;
 
 /// One more than the place of a node, so that memory of zeros has no links.
 type Link = u32;
@@ -19,6 +23,10 @@ pub struct Node {
     /// Processor time and blockings when it was seen to have blocked.
     cpu_ns: u64,
     blockings: u64,
+    /// Processor time when it was last looked at while it was not urgent.
+    lazy_cpu_ns: u64,
+    /// By when it has last run, or did not want to; 0 if nobody has looked.
+    ran_ns: u64,
     tid: u32,
     previous: Link,
     next: Link,
@@ -40,6 +48,10 @@ pub struct Node {
     /// It began as lazy and cannot return.
     is_bound: bool,
     is_fast: bool,
+    /// It is to run in this turn.
+    is_due: bool,
+    /// It did not want to run when it was looked at.
+    is_asleep: bool,
 }
 
 impl Node {
@@ -72,9 +84,7 @@ pub struct Machine<'m> {
     /// How many wait for somebody's lock.
     waiting: u32,
     is_open: bool,
-    is_turn: bool,
-    /// When the turn, or the wait for one, was first seen.
-    since_ns: Option<u64>,
+    turns: Turns,
 }
 
 impl<'m> Machine<'m> {
@@ -89,8 +99,7 @@ impl<'m> Machine<'m> {
             fast: 0,
             waiting: 0,
             is_open: true,
-            is_turn: false,
-            since_ns: None,
+            turns: Turns::NONE,
         }
     }
 
@@ -247,27 +256,6 @@ impl<'m> Machine<'m> {
         is_spinning
     }
 
-    /// Time goes on. Returns when to come again, if that matters: the first time
-    /// soon after the fast region has ceased to be empty.
-    pub fn tick(&mut self, now_ns: u64, out: Sink<'_>) -> Option<u64> {
-        let wait = self.settings.lazy_wait_ns_max?;
-        if self.fast == 0 || !self.settings.is_reversible || !self.is_open {
-            return None;
-        }
-        let percent = u64::from(self.settings.turn_percent.clamp(1, 50));
-        let turn = wait / (100 - percent) * percent;
-        let since = *self.since_ns.get_or_insert(now_ns);
-        let length = |is_turn: bool| if is_turn { turn } else { wait };
-        let end = since.saturating_add(length(self.is_turn));
-        if now_ns < end {
-            return Some(end);
-        }
-        self.is_turn = !self.is_turn;
-        self.since_ns = Some(now_ns);
-        self.place_all(out);
-        Some(now_ns.saturating_add(length(self.is_turn)))
-    }
-
     /// Lets all threads return and keeps them there, or mediates again.
     pub fn set_open(&mut self, is_open: bool, out: Sink<'_>) {
         self.is_open = is_open;
@@ -370,8 +358,7 @@ impl<'m> Machine<'m> {
                 self.place(at, out);
             }
         } else {
-            self.is_turn = false;
-            self.since_ns = None;
+            self.turns.end();
             self.place_all(out);
         }
     }
@@ -421,7 +408,10 @@ impl<'m> Machine<'m> {
         if !self.is_open || node.is_excluded {
             return Placement::Own;
         }
-        let is_own = self.fast == 0 || self.is_turn;
+        let is_own = match node.is_fast {
+            true => self.fast == 0 || self.turns.is_turn,
+            false => self.fast == 0 || self.turns.is_for(node),
+        };
         match (is_own, node.is_fast) {
             (false, true) => Placement::Fast(node.urgency),
             (true, true) => Placement::Own,

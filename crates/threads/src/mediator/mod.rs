@@ -33,11 +33,15 @@ mod tests;
 use crate::attributes::{Attributes, Priority};
 use crate::table::{Region, Slot};
 
-pub use machine::{Machine, Node};
+pub use machine::{Machine, Node, Watch};
 
 /// How far a critical thread's urgency reaches along locks: it waits for a thread
 /// that waits for a thread, and so on.
 pub const BOOST_DEPTH: usize = 16;
+
+/// What is told, once, where turns were too short.
+pub const TOO_SHORT: &str = "so many threads want a processor beside critical ones that some wait \
+     for longer than they may; more of the time for turns, or fewer critical threads, would help";
 
 /// How the mediator works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +50,16 @@ pub struct Settings {
     pub leaves_while_blocked: bool,
     /// Whether a thread that has become lazy can return; the rung says so.
     pub is_reversible: bool,
-    /// How long threads may be lazy before they get a turn, in nanoseconds;
-    /// without it they wait until the fast region is empty.
+    /// How long a lazy thread that wants a processor may have none, in nanoseconds; after
+    /// as long there is a turn for all. Without it they wait until the fast region is
+    /// empty.
     pub lazy_wait_ns_max: Option<u64>,
-    /// How much of the time is turns then, in percent: 1 to 50.
+    /// How much of the time is turns then at least, in percent: 1 to 50.
     pub turn_percent: u8,
+    /// How much of the time is turns at most if so many have to wait that they do not all
+    /// have their part in less, in percent: 1 to 50. Whoever had none by then waits for
+    /// longer than `lazy_wait_ns_max`.
+    pub turn_percent_max: u8,
     /// For how long a critical thread may keep a processor without ever blocking,
     /// in nanoseconds of its processor time, before it is demoted.
     pub spin_ns_max: u64,
@@ -63,6 +72,7 @@ impl Default for Settings {
             is_reversible: true,
             lazy_wait_ns_max: Some(1_000_000_000),
             turn_percent: 5,
+            turn_percent_max: 50,
             spin_ns_max: 300_000_000,
         }
     }

@@ -78,6 +78,24 @@ struct Model {
     is_open: bool,
     now: u64,
     since: Option<u64>,
+    owed: u64,
+}
+
+/// Nobody wants a processor, so that turns are of their time alone.
+struct Asleep;
+
+impl Watch for Asleep {
+    fn takes_ns(&self) -> u64 {
+        0
+    }
+
+    fn cpu_ns(&mut self, _: Slot, _: u32) -> Option<u64> {
+        Some(0)
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        false
+    }
 }
 
 impl Model {
@@ -200,8 +218,9 @@ impl Model {
                 let mediates = mediates && !was_empty;
                 if let Some(wait) = self.settings.lazy_wait_ns_max.filter(|_| mediates) {
                     let since = *self.since.get_or_insert(self.now);
-                    let length = if self.is_turn { wait / 95 * 5 } else { wait };
+                    let length = if self.is_turn { self.owed } else { wait };
                     if self.now - since >= length {
+                        self.owed = (self.now - since) / 95 * 5;
                         self.is_turn = !self.is_turn;
                         self.since = Some(self.now);
                     }
@@ -257,7 +276,7 @@ fn apply(machine: &mut Machine<'_>, event: &Event, now: &mut u64, out: &mut dyn 
         Event::Demote(slot) => machine.demote(Slot(slot), out),
         Event::Tick(step) => {
             *now += step;
-            machine.tick(*now, out);
+            machine.tick(*now, &mut Asleep, out);
         }
         Event::Open(is_open) => machine.set_open(is_open, out),
         Event::Fork(slot) => machine.after_fork(Slot(slot), Slot(slot), 100 + slot, out),
@@ -284,6 +303,7 @@ proptest! {
             is_open: true,
             now: 0,
             since: None,
+            owed: 0,
         };
         let mut placed: BTreeMap<u32, Placement> = BTreeMap::new();
         let mut now = 0;
@@ -408,17 +428,155 @@ fn the_lazy_get_their_turn() {
     let mut nodes = [Node::default(); 2];
     let mut machine = Machine::new(&mut nodes, Settings::default());
     let second = 1_000_000_000;
-    assert_eq!(machine.tick(7, &mut nobody), None);
+    assert_eq!(machine.tick(7, &mut Asleep, &mut nobody), None);
     machine.add(Slot(0), 10, nice(0), &mut |_| {});
     machine.add(Slot(1), 11, Kind::Ordinary, &mut |_| {});
-    let turn = machine.tick(5, &mut nobody).expect("somebody waits");
-    assert_eq!(turn, 5 + second);
+    let mut now = 5;
     let mut turns = 0;
-    let end = machine.tick(turn, &mut |_| turns += 1).expect("a turn");
-    assert_eq!(turns, 2);
-    let share = (end - turn) as f64 / (end - 5) as f64;
+    while turns == 0 {
+        let next = machine.tick(now, &mut Asleep, &mut |_| turns += 1);
+        let next = next.expect("somebody waits");
+        assert!(next > now);
+        if turns == 0 {
+            now = next;
+        }
+    }
+    assert_eq!((turns, now), (2, 5 + second));
+    let begun = now;
+    while machine.is_turn() {
+        assert_eq!(machine.placement(Slot(1)), Some(Placement::Own));
+        let next = machine.tick(now, &mut Asleep, &mut |_| {});
+        if machine.is_turn() {
+            now = next.expect("it ends");
+        }
+    }
+    let share = (now - begun) as f64 / (now - 5) as f64;
     assert!((0.045..=0.055).contains(&share), "{share}");
-    assert_eq!(machine.placement(Slot(1)), Some(Placement::Own));
-    machine.tick(end, &mut |_| {});
     assert_eq!(machine.placement(Slot(1)), Some(Placement::Lazy));
+}
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// What a thread runs at a time, by the clock of a kernel that looks 250 times a second.
+const SLICE: u64 = 4 * MILLISECOND;
+
+/// A processor with lazy threads that always want it, but for those that sleep, and a
+/// critical one that never gives it away: who is lazy then never runs.
+struct Processor {
+    cpu_ns: Vec<u64>,
+    waited_since: Vec<u64>,
+    waits: Vec<u64>,
+    sleeping: usize,
+    turns_ns: u64,
+    runs_next: usize,
+}
+
+impl Watch for Processor {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
+        self.cpu_ns.get(slot.0 as usize).copied()
+    }
+
+    fn is_runnable(&mut self, slot: Slot, _: u32) -> bool {
+        slot.0 as usize >= self.sleeping
+    }
+}
+
+impl Processor {
+    /// A slice goes by: that of the next one, the critical one among them, which may run.
+    fn run(&mut self, machine: &Machine<'_>, now: u64) {
+        let count = self.cpu_ns.len();
+        let may_run = |at: usize| {
+            let placement = machine.placement(Slot(at as u32));
+            at == count || (at >= self.sleeping && placement == Some(Placement::Own))
+        };
+        let next = (0..=count).map(|it| (self.runs_next + it) % (count + 1));
+        let next = next.into_iter().find(|it| may_run(*it)).expect("somebody");
+        self.runs_next = next + 1;
+        self.turns_ns += u64::from(machine.is_turn()) * SLICE;
+        if next < count {
+            self.cpu_ns[next] += SLICE;
+            self.waits.push(now - self.waited_since[next]);
+            self.waited_since[next] = now + SLICE;
+        }
+    }
+}
+
+/// The waits of so many lazy threads of which some sleep, for so long, and the share of
+/// turns; whether turns were too short.
+fn waits_of(threads: usize, sleeping: usize, settings: Settings) -> (Vec<u64>, f64, bool) {
+    let mut nodes = vec![Node::default(); threads + 1];
+    let mut machine = Machine::new(&mut nodes, settings);
+    let mut processor = Processor {
+        cpu_ns: vec![0; threads],
+        waited_since: vec![0; threads],
+        waits: Vec::new(),
+        sleeping,
+        turns_ns: 0,
+        runs_next: 0,
+    };
+    for slot in 0..threads as u32 {
+        machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+    }
+    machine.add(Slot(threads as u32), 0, nice(0), &mut |_| {});
+    let span = 20 * settings.lazy_wait_ns_max.expect("there is one");
+    let (mut now, mut next) = (0, 0);
+    while now < span {
+        if next <= now {
+            let due = machine.tick(now, &mut processor, &mut |_| {});
+            next = due.expect("somebody waits");
+        }
+        processor.run(&machine, now);
+        now += SLICE;
+    }
+    let left = processor.waited_since.iter().skip(sleeping);
+    processor.waits.extend(left.map(|it| now.saturating_sub(*it)));
+    let share = processor.turns_ns as f64 / now as f64;
+    (processor.waits, share, machine.was_too_short())
+}
+
+/// Each of them, and not only the lazy region as a whole.
+#[test]
+fn nobody_waits_for_longer_than_is_set() {
+    for wait in [250, 1000] {
+        for threads in [1, 2, 7, 16, 24] {
+            let settings = Settings {
+                lazy_wait_ns_max: Some(wait * MILLISECOND),
+                ..Settings::default()
+            };
+            let (waits, share, was_too_short) = waits_of(threads, 0, settings);
+            let worst = waits.iter().max().expect("they wait") / MILLISECOND;
+            let case = (wait, threads, worst, share);
+            assert!(worst <= wait + 4 && !was_too_short, "{case:?}");
+            assert!((0.045..=0.5).contains(&share), "{case:?}");
+        }
+    }
+}
+
+/// Where both cannot be had, the share counts, and it is told.
+#[test]
+fn turns_are_no_more_of_the_time_than_is_set() {
+    for percent in [10, 30, 50] {
+        let settings = Settings {
+            lazy_wait_ns_max: Some(250 * MILLISECOND),
+            turn_percent_max: percent,
+            ..Settings::default()
+        };
+        let (waits, share, was_too_short) = waits_of(300, 0, settings);
+        let worst = waits.iter().max().expect("they wait") / MILLISECOND;
+        assert!(worst > 250 && was_too_short, "{worst}");
+        let most = f64::from(percent) / 100.0;
+        assert!((most * 0.8..=most + 0.02).contains(&share), "{percent} {share}");
+    }
+}
+
+/// Whoever does not want a processor does not wait for one.
+#[test]
+fn who_sleeps_has_no_turn() {
+    let settings = Settings::default();
+    let (_, share, _) = waits_of(300, 299, settings);
+    assert!((0.04..=0.06).contains(&share), "{share}");
 }

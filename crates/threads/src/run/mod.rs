@@ -127,6 +127,7 @@ impl<'t> Settings<'t> {
             "blocked" => mediator.leaves_while_blocked = one_of(value, BLOCKED)?,
             "wait" => mediator.lazy_wait_ns_max = wait(value)?,
             "turn" => mediator.turn_percent = percent(value, 1, 50)?,
+            "turn-max" => mediator.turn_percent_max = percent(value, 1, 50)?,
             "spin" => mediator.spin_ns_max = u64::from(count(value, 1)?) * 1_000_000,
             "capacity" => self.capacity = count(value, 1)?,
             "mediator" => self.socket = Some(path(value)?),
@@ -138,7 +139,8 @@ impl<'t> Settings<'t> {
 }
 
 const KEYS: &str = "`stacks`, `set-sizes`, `floor`, `margin`, `runs`, `threads`, `profile`, \
-     `roles`, `rung`, `blocked`, `wait`, `turn`, `spin`, `capacity`, `mediator` or `quiet`";
+     `roles`, `rung`, `blocked`, `wait`, `turn`, `turn-max`, `spin`, `capacity`, `mediator` or \
+     `quiet`";
 const BYTES: &str = "a number of bytes, perhaps with K or M";
 
 /// The word for no, the word for yes, and both in a sentence.

@@ -1,0 +1,270 @@
+//! Turns of the lazy region: when they begin, for whom, and how long they are.
+//!
+//! Each lazy thread that wants a processor shall have one before it has waited for
+//! [`Settings::lazy_wait_ns_max`](super::super::Settings::lazy_wait_ns_max). Who has one is
+//! seen by its processor time, which is looked at some times in that span. A turn begins
+//! early enough that all who are *due* have their part of it in time, as far as earlier
+//! turns tell how long a part is. As long as somebody is due, the turn is for those alone:
+//! who has had a part is lazy again. Then it is for all until turns were `turn_percent`
+//! of the time. It ends in any case before they are more than `turn_percent_max`.
+
+use super::{Machine, Node, Sink};
+use crate::table::Slot;
+
+/// What is asked of threads that are lazy.
+pub trait Watch {
+    /// About how long it takes to ask for the processor time of one.
+    fn takes_ns(&self) -> u64;
+
+    /// The processor time that a thread has had; none if it has ended.
+    fn cpu_ns(&mut self, slot: Slot, tid: u32) -> Option<u64>;
+
+    /// Whether a thread has a processor, or wants one.
+    fn is_runnable(&mut self, slot: Slot, tid: u32) -> bool;
+}
+
+/// How often lazy threads are looked at while they may have to wait.
+const LOOKS: u64 = 16;
+
+/// What a thread's part of a turn is taken to be until one was seen.
+const PART_NS: u64 = 4_000_000;
+
+/// Whoever had less of a processor has not gone on.
+const RAN_NS: u64 = 500_000;
+
+/// How often lazy threads are looked at in a turn, and in how many times the time that
+/// takes.
+const POLL_NS: u64 = 4_000_000;
+const LOOKING: u64 = 20;
+
+/// When lazy threads have their turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turns {
+    /// Whether it is their turn.
+    pub is_turn: bool,
+    /// Whether a turn has ended for whom it was too short.
+    pub was_too_short: bool,
+    /// When the turn, or the wait for one, was first seen.
+    since_ns: Option<u64>,
+    looked_ns: u64,
+    /// How long after the last turn there is none.
+    pause_ns: u64,
+    /// How long a turn is at least that has begun.
+    owed_ns: u64,
+    part_ns: u64,
+    /// How many had their part in this turn, and when the last one was seen to.
+    served: u32,
+    served_ns: u64,
+    /// How many are still to have theirs.
+    due: u32,
+}
+
+impl Turns {
+    pub const NONE: Turns = Turns {
+        is_turn: false,
+        was_too_short: false,
+        since_ns: None,
+        looked_ns: 0,
+        pause_ns: 0,
+        owed_ns: 0,
+        part_ns: PART_NS,
+        served: 0,
+        served_ns: 0,
+        due: 0,
+    };
+
+    /// The fast region became empty, or ceases to be.
+    pub fn end(&mut self) {
+        *self = Turns {
+            part_ns: self.part_ns,
+            was_too_short: self.was_too_short,
+            ..Turns::NONE
+        };
+    }
+
+    /// A turn has shown how long a thread's part of it is.
+    fn learn(&mut self, now_ns: u64, since: u64) {
+        let span = match self.due {
+            0 => self.served_ns.saturating_sub(since),
+            _ => now_ns.saturating_sub(since),
+        };
+        self.was_too_short |= self.due > 0;
+        if self.served > 0 {
+            let part = span / u64::from(self.served);
+            self.part_ns = part.max(self.part_ns / 4 * 3);
+        }
+    }
+
+    /// Whether a thread that is not urgent is where the program wants it.
+    pub fn is_for(&self, node: &Node) -> bool {
+        self.is_turn && (self.due == 0 || node.is_due)
+    }
+}
+
+impl Machine<'_> {
+    /// Time goes on. Returns when to come again, if that matters: the first time
+    /// soon after the fast region has ceased to be empty.
+    pub fn tick(&mut self, now_ns: u64, watch: &mut dyn Watch, out: Sink<'_>) -> Option<u64> {
+        let wait = self.settings.lazy_wait_ns_max?;
+        if self.fast == 0 || !self.settings.is_reversible || !self.is_open {
+            return None;
+        }
+        Some(match self.turns.since_ns {
+            None => {
+                self.turns.since_ns = Some(now_ns);
+                self.turns.looked_ns = now_ns;
+                self.each_waiting(|_, node| node.ran_ns = 0);
+                self.look(now_ns, watch);
+                now_ns.saturating_add(wait / LOOKS)
+            }
+            Some(since) if self.turns.is_turn => self.go_on(since, now_ns, watch, out),
+            Some(since) => self.wait_for_turn(since, now_ns, watch, out),
+        })
+    }
+
+    /// Whether it is the lazy threads' turn.
+    #[must_use]
+    pub fn is_turn(&self) -> bool {
+        self.turns.is_turn
+    }
+
+    /// Whether turns were too short for all threads that have waited for too long.
+    #[must_use]
+    pub fn was_too_short(&self) -> bool {
+        self.turns.was_too_short
+    }
+
+    fn wait_ns(&self) -> u64 {
+        self.settings.lazy_wait_ns_max.unwrap_or(u64::MAX)
+    }
+
+    fn wait_for_turn(
+        &mut self,
+        since: u64,
+        now_ns: u64,
+        watch: &mut dyn Watch,
+        out: Sink<'_>,
+    ) -> u64 {
+        let wait = self.wait_ns();
+        if now_ns >= self.turns.looked_ns.saturating_add(wait / LOOKS) {
+            self.look(now_ns, watch);
+        }
+        let end = since.saturating_add(wait);
+        let pause = since.saturating_add(self.turns.pause_ns);
+        let ahead = self.ahead_ns(now_ns);
+        let is_due = now_ns >= pause && self.mark_due(now_ns, ahead, watch) > 0;
+        if now_ns < end && !is_due {
+            let next_look = self.turns.looked_ns.saturating_add(wait / LOOKS);
+            return next_look.max(pause).min(end);
+        }
+        self.look(now_ns, watch);
+        // Whoever is due soon would have a turn of its own right after this one.
+        let due = self.mark_due(now_ns, ahead.saturating_add(wait / 8), watch);
+        let turns = &mut self.turns;
+        let elapsed = now_ns.saturating_sub(since);
+        turns.owed_ns = beside(elapsed, self.settings.turn_percent);
+        turns.is_turn = true;
+        turns.since_ns = Some(now_ns);
+        (turns.due, turns.served, turns.served_ns) = (due, 0, now_ns);
+        let next = now_ns.saturating_add(POLL_NS.min(turns.owed_ns));
+        self.place_all(out);
+        next
+    }
+
+    fn go_on(&mut self, since: u64, now_ns: u64, watch: &mut dyn Watch, out: Sink<'_>) -> u64 {
+        let elapsed = now_ns.saturating_sub(since);
+        let (threads, due) = self.look(now_ns, watch);
+        let percent_max = self.settings.turn_percent_max.max(self.settings.turn_percent);
+        let most = beside(self.wait_ns(), percent_max).max(self.turns.owed_ns);
+        let turns = &mut self.turns;
+        let served = turns.due.saturating_sub(due);
+        if served > 0 {
+            turns.served += served;
+            turns.served_ns = now_ns;
+        }
+        turns.due = due;
+        if elapsed >= most || (elapsed >= turns.owed_ns && due == 0) {
+            turns.learn(now_ns, since);
+            turns.pause_ns = beside(elapsed.min(most), 100 - percent_max.clamp(1, 50));
+            turns.is_turn = false;
+            turns.since_ns = Some(now_ns);
+            self.place_all(out);
+            return now_ns.saturating_add(self.wait_ns() / LOOKS);
+        }
+        let end = since.saturating_add(if due == 0 { turns.owed_ns } else { most });
+        if served > 0 {
+            self.place_all(out);
+        }
+        let poll = POLL_NS.max(LOOKING.saturating_mul(threads * watch.takes_ns()));
+        now_ns.saturating_add(poll).min(end)
+    }
+
+    /// How long before a thread has waited for too long a turn begins: as long as all take
+    /// that could be in it.
+    fn ahead_ns(&mut self, now_ns: u64) -> u64 {
+        let wait = self.wait_ns();
+        // Critical threads have a part as well.
+        let mut waiting = 1_u64;
+        self.each_waiting(|_, node| {
+            let waits = node.ran_ns.saturating_add(wait / 2) <= now_ns;
+            waiting += u64::from(waits && !node.is_asleep);
+        });
+        let parts = self.turns.part_ns.saturating_mul(waiting);
+        parts.saturating_add(wait / LOOKS).min(wait / 2)
+    }
+
+    /// Sees who has run since the last look, and so is due no more. Returns how many
+    /// threads were looked at, and how many of them are still due.
+    fn look(&mut self, now_ns: u64, watch: &mut dyn Watch) -> (u64, u32) {
+        let before = core::mem::replace(&mut self.turns.looked_ns, now_ns);
+        let (mut threads, mut due) = (0, 0);
+        self.each_waiting(|slot, node| {
+            threads += 1;
+            let cpu_ns = watch.cpu_ns(slot, node.tid);
+            let has_run = cpu_ns.is_none_or(|it| it >= node.lazy_cpu_ns.saturating_add(RAN_NS));
+            if has_run || node.ran_ns == 0 {
+                // Perhaps right after it was looked at.
+                let is_known = cpu_ns.is_some() && node.ran_ns != 0;
+                node.ran_ns = if is_known { before } else { now_ns };
+                node.lazy_cpu_ns = cpu_ns.unwrap_or(0);
+                (node.is_due, node.is_asleep) = (false, false);
+            }
+            due += u32::from(node.is_due);
+        });
+        (threads, due)
+    }
+
+    /// Marks those that have waited for so long that they are due by then; how many.
+    fn mark_due(&mut self, now_ns: u64, ahead_ns: u64, watch: &mut dyn Watch) -> u32 {
+        let by = now_ns.saturating_add(ahead_ns);
+        let wait = self.wait_ns();
+        let mut count = 0;
+        self.each_waiting(|slot, node| {
+            node.is_due = node.ran_ns.saturating_add(wait) <= by;
+            if node.is_due && !watch.is_runnable(slot, node.tid) {
+                (node.is_due, node.is_asleep, node.ran_ns) = (false, true, now_ns);
+            }
+            count += u32::from(node.is_due);
+        });
+        count
+    }
+
+    /// All threads that have to wait for others, or would but for their turn.
+    fn each_waiting(&mut self, mut act: impl FnMut(Slot, &mut Node)) {
+        let mut link = self.first;
+        while let Some(at) = self.linked(link) {
+            let node = &mut self.nodes[at];
+            link = node.next;
+            let is_waiting = !(node.is_fast || node.is_excluded || node.is_bound || node.is_lazy);
+            if is_waiting {
+                act(Slot(at as u32), node);
+            }
+        }
+    }
+}
+
+/// What is so much of the whole beside the rest.
+fn beside(rest_ns: u64, percent: u8) -> u64 {
+    let percent = u64::from(percent.clamp(1, 99));
+    rest_ns / (100 - percent) * percent
+}
