@@ -41,8 +41,8 @@ use milieu_threads::table::{Region, Scheduling, View};
 
 use crate::proc::{self, Reader};
 use groups::LazyGroup;
-use moving::OfTheDevice;
 use journal::{Journal, Restored};
+use moving::OfTheDevice;
 pub use rules::{Group, Name, RuleError, Rules};
 
 /// Threads that a mediator of the device looks after at most; more are left alone.

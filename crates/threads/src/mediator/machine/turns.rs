@@ -174,7 +174,10 @@ impl Machine<'_> {
     fn go_on(&mut self, since: u64, now_ns: u64, watch: &mut dyn Watch, out: Sink<'_>) -> u64 {
         let elapsed = now_ns.saturating_sub(since);
         let (threads, due) = self.look(now_ns, watch);
-        let percent_max = self.settings.turn_percent_max.max(self.settings.turn_percent);
+        let percent_max = self
+            .settings
+            .turn_percent_max
+            .max(self.settings.turn_percent);
         let most = beside(self.wait_ns(), percent_max).max(self.turns.owed_ns);
         let turns = &mut self.turns;
         let served = turns.due.saturating_sub(due);

@@ -1,7 +1,7 @@
 //! How long threads wait that are not critical, while critical ones leave them next to
 //! nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -32,17 +32,28 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     let rung = rung(start)?;
     let mediator = options(rung).settings(settings).start()?;
     let (gate, is_over) = (Gate::default(), AtomicBool::new(false));
+    let there = AtomicU64::new(0);
     let (waits_ms, critical_share) = thread::scope(|scope| -> Result<_, Failed> {
-        let (gate, is_over) = (&gate, &is_over);
+        let (gate, is_over, there) = (&gate, &is_over, &there);
         let mut waiting = Vec::new();
         for _ in 0..workers {
             let worker = mediator.thread("worker")?;
-            waiting.push(worker.spawn_scoped(scope, move || wait(gate, is_over))?);
+            waiting.push(worker.spawn_scoped(scope, move || {
+                there.fetch_add(1, Ordering::Relaxed);
+                wait(gate, is_over)
+            })?);
         }
         let mut busy = Vec::new();
         for _ in 0..cores {
             let critical = mediator.thread("busy")?.critical(Priority::default());
-            busy.push(critical.spawn_scoped(scope, move || be_busy(gate, is_over))?);
+            busy.push(critical.spawn_scoped(scope, move || {
+                there.fetch_add(1, Ordering::Relaxed);
+                be_busy(gate, is_over)
+            })?);
+        }
+        // What it takes to begin beside busy ones is something else.
+        while there.load(Ordering::Relaxed) < workers + cores {
+            thread::sleep(Duration::from_millis(1));
         }
         let begun = work::now();
         gate.open();
