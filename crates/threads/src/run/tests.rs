@@ -15,7 +15,7 @@ fn parsed(text: &str) -> (Settings<'_>, Vec<String>) {
 fn settings_are_what_they_say() {
     assert_eq!(parsed("").0, Settings::default());
     let text = "stacks=force; set-sizes=shrink;floor=64K;margin=50;runs=0;threads=1;\
-                profile=/p;roles=/r s;rung=idle;blocked=leave;wait=never;turn=7;spin=20;\
+                profile=/p;roles=/r s;rung=idle;blocked=leave;wait=never;turn=7;turn-max=9;spin=20;\
                 capacity=9;mediator=/m;quiet=yes;";
     let (settings, wrong) = parsed(text);
     assert_eq!(wrong, [""; 0]);
@@ -30,10 +30,8 @@ fn settings_are_what_they_say() {
     let mediator = &settings.mediator;
     assert!(mediator.leaves_while_blocked);
     assert_eq!(mediator.lazy_wait_ns_max, None);
-    assert_eq!(
-        (mediator.turn_percent, mediator.spin_ns_max),
-        (7, 20_000_000)
-    );
+    assert_eq!((mediator.turn_percent, mediator.turn_percent_max), (7, 9));
+    assert_eq!(mediator.spin_ns_max, 20_000_000);
     assert_eq!((settings.capacity, settings.is_quiet), (9, true));
     assert_eq!(
         parsed("wait=5").0.mediator.lazy_wait_ns_max,
