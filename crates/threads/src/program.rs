@@ -459,8 +459,9 @@ impl Program {
         }
         // The list changes where somebody is demoted, so it is asked anew each time.
         let mut seen = 0;
-        while !is_seen {
+        loop {
             let next = state.machine.fast_threads().nth(seen);
+            let next = next.filter(|_| !is_seen);
             let Some((slot, tid)) = next else {
                 break;
             };

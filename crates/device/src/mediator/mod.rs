@@ -53,7 +53,7 @@ pub const THREADS_MAX: usize = 1 << 15;
 const AFTERMATH_NS: u64 = 1_000_000_000;
 
 /// How often everything is looked at while somebody is in the fast region, at most.
-const LOOK_NS: u64 = 50_000_000;
+const LOOK_NS: u64 = 150_000_000;
 
 /// In how many looks a program's table is looked for, and then in every such look.
 const SOON: u32 = 4;
@@ -412,6 +412,8 @@ impl<'n> Device<'n> {
     /// again, at the latest.
     pub fn look(&mut self, now_ns: u64) -> u64 {
         let is_busy = self.machine.fast_count() > 0;
+        // Between two looks at everything, which takes longer, lazy threads are looked at.
+        let is_all = !is_busy || self.busy_since_ns.is_none() || now_ns >= self.all_due_ns;
         if is_busy {
             self.busy_since_ns.get_or_insert(now_ns);
             self.idle_since_ns = None;
@@ -421,8 +423,7 @@ impl<'n> Device<'n> {
                 (self.busy_since_ns, self.idle_since_ns) = (None, None);
             }
         }
-        // In a turn there is only this to see to: looking at everything takes longer.
-        if now_ns >= self.all_due_ns {
+        if is_all {
             self.processes();
             self.observe();
             self.take_wishes();
