@@ -86,8 +86,8 @@ pub(super) struct Run {
     turn: Option<String>,
 
     /// How much of the time are turns at most, where so many have to wait
-    #[arg(long, value_name = "PERCENT")]
-    turn_max: Option<String>,
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=50))]
+    turn_max: Option<u8>,
 
     /// Seconds that a critical thread may keep a processor without ever waiting
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -220,7 +220,7 @@ impl Run {
                 .transpose()?,
         );
         set("turn", self.turn.clone());
-        set("turn-max", self.turn_max.clone());
+        set("turn-max", self.turn_max.map(|it| it.to_string()));
         let spin = self.spin_max.map(|it| it.as_millis().max(1).to_string());
         set("spin", spin);
         set(
