@@ -38,6 +38,7 @@ mod entered;
 mod environment;
 mod erased;
 mod error;
+mod evaluate;
 mod failure;
 mod field;
 mod forget;
