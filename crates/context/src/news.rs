@@ -118,11 +118,13 @@ impl News {
     #[allow(clippy::cast_possible_truncation)]
     fn switch(&self, generation: u64) -> Option<Short> {
         let noted = self.place(generation);
-        let is_there = noted.generation.load(Ordering::Acquire) == generation;
+        if noted.generation.load(Ordering::Acquire) != generation {
+            return None;
+        }
         let layer = noted.layer.load(Ordering::Relaxed);
         let text = noted.text.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
-        let is_whole = is_there && noted.generation.load(Ordering::Relaxed) == generation;
+        let is_whole = noted.generation.load(Ordering::Relaxed) == generation;
         is_whole.then(|| Short {
             slot: layer as Slot,
             length: (layer >> 32) as u8,
