@@ -542,6 +542,7 @@ fn waits_of(threads: usize, sleeping: usize, settings: Settings) -> (Vec<u64>, f
 }
 
 /// Each of them, and not only the lazy region as a whole.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn nobody_waits_for_longer_than_is_set() {
     for (wait, most) in [(250, 16), (1000, 64)] {
@@ -560,6 +561,7 @@ fn nobody_waits_for_longer_than_is_set() {
 }
 
 /// Where both cannot be had, the share counts, and it is told.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn turns_are_no_more_of_the_time_than_is_set() {
     for percent in [10, 30, 50] {
@@ -580,6 +582,7 @@ fn turns_are_no_more_of_the_time_than_is_set() {
 }
 
 /// Whoever does not want a processor does not wait for one.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn who_sleeps_has_no_turn() {
     let settings = Settings::default();
