@@ -123,8 +123,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next line that is not empty, without spaces around it, and without the zeros that
-    /// a file has where nothing was written yet.
+    /// The next line that is not empty, without spaces around it, and without the zeros
+    /// before it that a file has where nothing was written yet.
     fn next_line(&mut self) -> Option<&'a [u8]> {
         loop {
             let rest = self.rest?;
@@ -142,9 +142,9 @@ impl<'a> Lines<'a> {
 
 fn trimmed(line: &[u8]) -> &[u8] {
     let is_text = |byte: &u8| !byte.is_ascii_whitespace() && *byte != 0;
-    let start = line.iter().position(is_text).unwrap_or(line.len());
-    let end = line.iter().rposition(is_text).map_or(start, |it| it + 1);
-    line.get(start..end).unwrap_or_default()
+    let start = line.iter().position(is_text);
+    let rest = start.and_then(|start| line.get(start..));
+    rest.unwrap_or_default().trim_ascii_end()
 }
 
 impl<'a> Iterator for Lines<'a> {
