@@ -209,9 +209,9 @@ pub struct Shown {
     pub peak_kib: f64,
 }
 
-/// The threads of a process but for its first, in the order in which they began. Where
-/// the stack of a thread is, it shows while it waits: those that were just woken up are
-/// looked at again.
+/// The threads of a process but for its first and Milieu's own, in the order in which they
+/// began. Where the stack of a thread is, it shows while it waits: those that were just
+/// woken up are looked at again.
 pub fn shown(process: u32) -> Result<Vec<Shown>, Failed> {
     const PATIENCE: Duration = Duration::from_secs(60);
     let begun = Instant::now();
@@ -249,5 +249,6 @@ fn shown_now(process: u32) -> Result<Vec<Option<Shown>>, Failed> {
             peak_kib: kib(&it["stack_bytes_peak"])?,
         })
     };
-    Ok(threads.iter().skip(1).map(one).collect())
+    let of_the_program = threads.iter().skip(1).filter(|it| it["name"] != "milieu");
+    Ok(of_the_program.map(one).collect())
 }
