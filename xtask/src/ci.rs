@@ -11,6 +11,7 @@ mod harness;
 mod report;
 mod steps;
 
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -36,6 +37,9 @@ pub struct Arguments {
     /// How many seconds the fuzzers take together.
     #[arg(long, default_value_t = 70, value_name = "SECONDS")]
     fuzz_seconds: u64,
+    /// Remove what a step has built as soon as no later one needs it.
+    #[arg(long)]
+    sweep: bool,
 }
 
 /// One named check.
@@ -43,6 +47,8 @@ struct Step {
     name: &'static str,
     checks: &'static str,
     run: fn(&Surroundings) -> Result<Outcome>,
+    /// What it leaves behind that no later step needs, from the workspace's root.
+    leaves: &'static [&'static str],
 }
 
 /// What steps know.
@@ -143,19 +149,32 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             eprintln!("error: {error:#}");
             Outcome::of(false)
         });
-        let step = Ended {
+        let ended_step = Ended {
             name: step.name,
             outcome,
             took: started.elapsed(),
         };
-        eprintln!("=== {}", report::line(&step));
-        ended.push(step);
+        eprintln!("=== {}", report::line(&ended_step));
+        if arguments.sweep {
+            step.leaves.iter().for_each(|folder| sweep(folder));
+        }
+        ended.push(ended_step);
         if arguments.fail_fast && report::failed(&ended) > 0 {
             break;
         }
     }
     process::print(&format!("\n{}\n", report::summary(&ended)))?;
     Ok(report::failed(&ended) == 0)
+}
+
+/// Removes a folder of the workspace, if it is there.
+fn sweep(folder: &str) {
+    match std::fs::remove_dir_all(process::root().join(folder)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            eprintln!("{folder} cannot be removed and stays: {error}");
+        }
+        _ => {}
+    }
 }
 
 fn chosen(arguments: &Arguments) -> Result<Vec<&'static Step>> {
@@ -186,6 +205,7 @@ mod tests {
             list: false,
             fail_fast: false,
             fuzz_seconds: 1,
+            sweep: false,
         }
     }
 

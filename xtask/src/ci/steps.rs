@@ -11,82 +11,104 @@ use super::{Outcome, Step, Surroundings, examples};
 use crate::metadata::Package;
 use crate::{cross, experiment, fuzz, goals, process, targets, tidy};
 
+/// Where steps build that share nothing with the others.
+const MINIMUM: &str = "target/minimum";
+const LOOM: &str = "target/loom";
+const MIRI: &str = "target/miri";
+const SANITIZER: &str = "target/sanitizer";
+const THREAD: &str = "target/thread";
+
 /// Every step, in the order in which they run.
 pub const ALL: &[Step] = &[
     Step {
         name: "format",
         checks: "every source is formatted as rustfmt does",
         run: format,
+        leaves: &[],
     },
     Step {
         name: "tidy",
         checks: "the repository keeps its rules",
         run: tidy,
+        leaves: &[],
     },
     Step {
         name: "clippy",
         checks: "no warning of the compiler or of clippy",
         run: clippy,
+        leaves: &[],
     },
     Step {
         name: "test",
         checks: "the tests of all packages, documentation samples included",
         run: test,
+        leaves: &["target/tmp", "target/tests"],
     },
     Step {
         name: "examples",
         checks: "every example runs and ends",
         run: |surroundings| examples::run(&surroundings.metadata),
+        leaves: &[],
     },
     Step {
         name: "experiments",
         checks: "every experiment runs, and what holds on any machine holds",
         run: |_| experiment::quick().map(|(passed, failed)| Outcome::named(passed, failed)),
+        leaves: &[],
     },
     Step {
         name: "docs",
         checks: "the documentation builds without a warning",
         run: docs,
+        leaves: &["target/doc"],
     },
     Step {
         name: "features",
         checks: "every feature builds alone, and so does none",
         run: features,
+        leaves: &[],
     },
     Step {
         name: "minimum",
         checks: "the crates build with the minimum Rust version",
         run: minimum,
+        leaves: &[MINIMUM],
     },
     Step {
         name: "loom",
         checks: "the model checker finds no interleaving that breaks what threads share",
         run: loom,
+        leaves: &[LOOM],
     },
     Step {
         name: "miri",
         checks: "the unsafe code does nothing undefined",
         run: miri,
+        leaves: &[MIRI, SANITIZER],
     },
     Step {
         name: "threads",
         checks: "no program in C or C++ has a data race, with the library or in it",
         run: threads,
+        leaves: &[THREAD],
     },
     Step {
         name: "fuzz",
         checks: "no parser breaks on generated input",
         run: fuzz,
+        leaves: &["fuzz/target"],
     },
     Step {
         name: "cross",
         checks: "contexts, files and streams work on a machine of 32 bits",
         run: cross,
+        leaves: &[],
     },
     Step {
         name: "goals",
         checks: "the goals that repeat on any machine are held",
         run: goals,
+        leaves: &[],
     },
 ];
 
@@ -185,7 +207,7 @@ fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
     for package in libraries {
         cargo.args(["--package", &package.name]);
     }
-    cargo.env("CARGO_TARGET_DIR", "target/minimum");
+    cargo.env("CARGO_TARGET_DIR", MINIMUM);
     all([cargo])
 }
 
@@ -201,7 +223,7 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
         cargo
             .args(models)
             .env("RUSTFLAGS", "--cfg loom")
-            .env("CARGO_TARGET_DIR", "target/loom");
+            .env("CARGO_TARGET_DIR", LOOM);
         ran = ran.and(tests(cargo)?);
     }
     Ok(ran)
@@ -242,7 +264,7 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     if process::succeeds_silently(process::cargo_of("nightly", ["miri", "--version"])) {
         let test = |package: &str| {
             let mut cargo = process::cargo_of("nightly", ["miri", "test", "-p", package]);
-            cargo.env("CARGO_TARGET_DIR", "target/miri");
+            cargo.env("CARGO_TARGET_DIR", MIRI);
             cargo
         };
         let mut built = test(CONTEXT);
@@ -299,7 +321,7 @@ fn sanitizing(package: &str) -> Result<Command> {
         // The sanitizers are in the stable compiler too, behind this door.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("CARGO_TARGET_DIR", "target/sanitizer");
+        .env("CARGO_TARGET_DIR", SANITIZER);
     Ok(cargo)
 }
 
@@ -336,7 +358,7 @@ fn threads(surroundings: &Surroundings) -> Result<Outcome> {
     }
     cargo
         .env("RUSTFLAGS", "-Zsanitizer=thread")
-        .env("CARGO_TARGET_DIR", "target/thread")
+        .env("CARGO_TARGET_DIR", THREAD)
         // The tests build their programs alike.
         .env("MILIEU_SANITIZER", "thread");
     tests(cargo)
