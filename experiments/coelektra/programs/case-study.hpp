@@ -133,6 +133,15 @@ public:
             + "\n";
     }
 
+    /**
+     * Whether somebody tampers. A program without contexts keeps that in a variable, so that
+     * its pages say the same.
+     */
+    bool tampered(const Context &tc) const {
+        if constexpr (Kind::Policy::layers) return tc->sw.pi.tamper;
+        else return tampered_.load(std::memory_order_acquire);
+    }
+
     /** The page of a session: the listing of the paper's section IV.A. */
     template <class Out>
     void page(const Context &tc, const std::string &session, Out &out) {
@@ -143,7 +152,7 @@ public:
             tc.template with<Language>(std::string(pi.language))([&] {
                 out << "<p>" << pi.hello << "</p>";
             });
-            if (pi.tamper) out << "tamper!!!";
+            if (tampered(tc)) out << "tamper!!!";
             out << "</body>\n</html>\n";
         });
         replies_.fetch_add(1, std::memory_order_relaxed);
@@ -154,7 +163,7 @@ public:
         synchronize(tc);
         tc.template with<Session>(session)([&] {
             tc.template with<Language>(std::string(tc->sw.pi.language))(
-                [&] { draw_station(out, *tc, temperatures_); });
+                [&] { draw_station(out, *tc, temperatures_, tampered(tc)); });
         });
         replies_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -166,10 +175,7 @@ public:
         Appending out{page};
         const long begun_ns = processor_ns();
         for (long i = 0; i < options.pages; ++i) {
-            if (options.loop == "switch") {
-                if (i % 2 == 0) other.template activate<Tamper>();
-                else other.template deactivate<Tamper>();
-            }
+            if (options.loop == "switch") tamper(other, i % 2 == 0);
             page.clear();
             this->page(tc, "2", out);
         }
@@ -188,6 +194,18 @@ private:
         tc.sync();
     }
 
+    /** Somebody tampers from now on, or nobody. */
+    void tamper(const Context &tc, bool tampers) {
+        auto lock = turn();
+        if constexpr (!Kind::Policy::layers) {
+            tampered_.store(tampers, std::memory_order_release);
+        } else if (tampers) {
+            tc.template activate<Tamper>();
+        } else {
+            tc.template deactivate<Tamper>();
+        }
+    }
+
     void pause() const {
         if (options.time > 0ns) std::this_thread::sleep_for(options.time);
     }
@@ -196,15 +214,9 @@ private:
         Context tc(coordinator_, "/tamper");
         for (;;) {
             loops_.pass();
-            {
-                auto lock = turn();
-                tc.template activate<Tamper>();
-            }
+            tamper(tc, true);
             pause();
-            {
-                auto lock = turn();
-                tc.template deactivate<Tamper>();
-            }
+            tamper(tc, false);
             pause();
             switched_.fetch_add(2, std::memory_order_relaxed);
         }
@@ -234,6 +246,8 @@ private:
     }
 
     milieu::Coordinator coordinator_;
+    // Away from what each reply counts.
+    std::atomic<bool> tampered_{false};
     Temperatures temperatures_;
     std::mutex mutex_;
     Turnstile loops_;

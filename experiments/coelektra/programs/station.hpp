@@ -46,15 +46,15 @@ inline void draw_machine(std::ostream &out, const site::Environment &environment
 }
 
 /** Draws the page in the context as it is. */
-inline void draw_station(
-    std::ostream &out, const site::Environment &environment, const Temperatures &temperatures) {
+inline void draw_station(std::ostream &out, const site::Environment &environment,
+    const Temperatures &temperatures, bool tampered) {
     const auto &pi = environment.sw.pi;
     out << "<!DOCTYPE html>\n<html lang='" << pi.language << "'><head><meta charset='utf-8'>"
         << "<meta name='viewport' content='width=device-width'>"
         << "<meta http-equiv='refresh' content='" << pi.refresh << "'>"
         << "<link rel='stylesheet' href='/assets/style.css'><title>" << pi.title
         << "</title></head><body>\n<h1>" << pi.hello << "</h1>\n";
-    if (pi.tamper) out << "<p role='alert'>tamper!!!</p>\n";
+    if (tampered) out << "<p role='alert'>tamper!!!</p>\n";
     draw_languages(out, environment);
     draw_curve(out, environment, temperatures);
     draw_machine(out, environment);
