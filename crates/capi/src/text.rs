@@ -119,7 +119,7 @@ pub fn interned(id: &str) -> &'static str {
     }
 }
 
-/// The identifiers that a context has used last, by where the program has them.
+/// Identifiers that a context has used, by where the program has them.
 #[derive(Default)]
 pub struct Identifiers {
     known: [(usize, &'static str); PLACES],
@@ -152,15 +152,102 @@ impl Identifiers {
         unsafe { self.look_up(id) }
     }
 
+    /// The same where another identifier has the place. The next places are for
+    /// such, so that two which are used in turns don't drive each other out: all
+    /// threads share what [`interned`] locks.
+    ///
     /// # Safety
     ///
     /// As [`get`](Identifiers::get).
-    #[cold]
+    #[inline(never)]
     unsafe fn look_up(&mut self, id: milieu_text) -> Result<&'static str, Failure> {
         // SAFETY: as the caller vouches.
-        let interned = interned(unsafe { id.read("id")? });
+        let bytes = unsafe { id.bytes("id")? };
         let address = id.bytes.addr();
-        self.known[place_of(address)] = (address, interned);
+        let home = place_of(address);
+        let mut place = home;
+        for step in 0..PLACES {
+            let next = (home + step) % PLACES;
+            let (known_at, known) = self.known[next];
+            if known_at == address && known.as_bytes() == bytes {
+                return Ok(known);
+            }
+            // Where the program had another text before, or nothing is yet.
+            if known_at == address || known_at == 0 {
+                place = next;
+                break;
+            }
+        }
+        // SAFETY: as the caller vouches.
+        let interned = interned(unsafe { id.read("id")? });
+        self.known[place] = (address, interned);
         Ok(interned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The texts lie `step` bytes apart.
+    fn identifiers_at(step: usize, count: usize) -> (Vec<u8>, Vec<milieu_text>) {
+        let bytes = vec![b'a'; step * count + count];
+        let texts = (0..count).map(|i| milieu_text {
+            bytes: bytes[i * step..].as_ptr().cast(),
+            length: i + 1,
+        });
+        let texts = texts.collect();
+        (bytes, texts)
+    }
+
+    fn known(identifiers: &Identifiers, id: milieu_text) -> bool {
+        let mut known = identifiers.known.iter();
+        known.any(|(at, text)| *at == id.bytes.addr() && text.len() == id.length)
+    }
+
+    #[test]
+    fn identifiers_of_one_place_do_not_drive_each_other_out() {
+        let (_bytes, texts) = identifiers_at(128, PLACES);
+        let homes: Vec<usize> = texts.iter().map(|it| place_of(it.bytes.addr())).collect();
+        assert!(homes.iter().all(|home| *home == homes[0]), "{homes:?}");
+        let mut identifiers = Identifiers::default();
+        for _ in 0..2 {
+            for (i, text) in texts.iter().enumerate() {
+                // SAFETY: `_bytes` are there until the end.
+                let id = unsafe { identifiers.get(*text) }.ok().expect("it is UTF-8");
+                assert_eq!(id, "a".repeat(i + 1));
+            }
+            assert!(texts.iter().all(|text| known(&identifiers, *text)));
+        }
+    }
+
+    #[test]
+    fn more_identifiers_than_places_are_found_as_well() {
+        let (_bytes, texts) = identifiers_at(16, 3 * PLACES);
+        let mut identifiers = Identifiers::default();
+        for _ in 0..2 {
+            for (i, text) in texts.iter().enumerate() {
+                // SAFETY: `_bytes` are there until the end.
+                let id = unsafe { identifiers.get(*text) }.ok().expect("it is UTF-8");
+                assert_eq!(id, "a".repeat(i + 1));
+            }
+        }
+    }
+
+    #[test]
+    fn another_text_at_the_same_address_is_another_identifier() {
+        let mut bytes = *b"one";
+        let mut identifiers = Identifiers::default();
+        for text in ["one", "two", "one"] {
+            bytes.copy_from_slice(text.as_bytes());
+            let id = milieu_text {
+                bytes: bytes.as_ptr().cast(),
+                length: bytes.len(),
+            };
+            // SAFETY: `bytes` stay as they are meanwhile.
+            let id = unsafe { identifiers.get(id) }.ok().expect("it is UTF-8");
+            assert_eq!(id, text);
+        }
+        assert_eq!(identifiers.known.iter().filter(|it| it.0 != 0).count(), 1);
     }
 }
