@@ -42,6 +42,22 @@ pub fn start(served: &Served) -> bool {
     true
 }
 
+/// A thread of the program's is about to be created, beside so many that live: it is there
+/// from then on, to measure those that run. Where one after the other has come and gone there
+/// are none, and a thread beside would only make their begin and end slower.
+pub fn attend(served: &Served, living: u32, created: u32) {
+    const TRIED: u32 = 64;
+    let is_alone = living <= 1 && created >= TRIED;
+    if !is_alone || state::mediated().is_some() {
+        start(served);
+    } else if IDENTITY.load(Ordering::Relaxed) != 0 {
+        end_first();
+        if state::mediated().is_some() {
+            start(served);
+        }
+    }
+}
+
 /// Creates a thread of ours, which takes no signals.
 pub fn create(start: Start, argument: *mut c_void) -> Option<libc::pthread_t> {
     let mut thread = MaybeUninit::uninit();

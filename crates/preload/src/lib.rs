@@ -13,6 +13,7 @@
 //! | `lock` | `pthread_mutex_lock`, `mtx_lock`, and those with a time limit |
 //! | `blocking` | `poll`, `read`, `pthread_cond_wait`, … |
 //! | `process` | `fork`, `exec…`, `posix_spawn`, `system`, `exit` |
+//! | `rights` | `setuid`, `seteuid`, `setreuid`, `setresuid`, `chroot` |
 //! | `signal` | `sigaction` and `signal`, for the signals that guards need |
 //! | `name` | `pthread_setname_np`, `prctl` |
 //!
@@ -31,6 +32,7 @@ mod nursery;
 mod process;
 mod real;
 mod record;
+mod rights;
 mod scheduling;
 mod signal;
 mod state;

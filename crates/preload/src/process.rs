@@ -193,7 +193,7 @@ pub extern "C" fn finish() {
     };
     served.stop();
     helper::end();
-    if served.settings.stacks.mode.learns() {
+    if served.is_learning() {
         keep(served);
     }
 }

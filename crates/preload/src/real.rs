@@ -12,7 +12,7 @@ use libc::{
     clockid_t, epoll_event, fd_set, id_t, msghdr, nfds_t, pid_t, pollfd,
     posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_cond_t, pthread_mutex_t,
     pthread_t, sched_param, sem_t, sigaction as action, sigset_t, size_t, sockaddr, socklen_t,
-    ssize_t, timespec, timeval, useconds_t,
+    ssize_t, timespec, timeval, uid_t, useconds_t,
 };
 
 /// A function that is looked for when it is called for the first time.
@@ -126,6 +126,11 @@ functions! {
         process: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t,
         attr: *const posix_spawnattr_t, arguments: Strings, variables: Strings
     ) -> c_int;
+    setuid(user: uid_t) -> c_int;
+    seteuid(user: uid_t) -> c_int;
+    setreuid(user: uid_t, effective: uid_t) -> c_int;
+    setresuid(user: uid_t, effective: uid_t, saved: uid_t) -> c_int;
+    chroot(path: *const c_char) -> c_int;
     system(command: *const c_char) -> c_int;
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
 }

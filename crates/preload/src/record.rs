@@ -251,12 +251,14 @@ impl Record {
         };
         // SAFETY: only its thread uses this, and here alone.
         let known = unsafe { &mut *self.known.get() };
+        let guard_bytes = birth.guard_bytes;
         let found = served.measure(life.tid, |process| {
-            let stack = match birth.asked_bytes {
-                Some(_) => process.stack_again(address, hint, birth.guard_bytes, known)?,
-                None => process.stack_around(address, hint)?,
+            let stack = match (known.again(hint, guard_bytes), birth.asked_bytes) {
+                (Some(stack), _) => stack,
+                (None, Some(_)) => process.stack_again(address, hint, guard_bytes, known)?,
+                (None, None) => process.stack_around(address, hint)?,
             };
-            Ok((stack, process.depth(&stack)?))
+            Ok((stack, process.depth_at_start(&stack)?))
         });
         let Some((stack, depth)) = found else {
             return;
@@ -265,7 +267,8 @@ impl Record {
         life.depth_at_start = depth;
         life.standing = WATCH.enter(life.tid as c_int, &stack, depth, birth.seat);
         let lines = served.program.table().lines();
-        let _ = lines.note_stack(identity(), kib(stack.bytes()), kib(depth));
+        let used = depth.max(stack.high.saturating_sub(address));
+        let _ = lines.note_stack(identity(), kib(stack.bytes()), kib(used));
         if life.standing.is_some() && WATCH.sees_overflows() {
             // SAFETY: the record has this memory, and this thread the record, until it
             // ends; nobody else uses it.

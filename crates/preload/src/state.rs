@@ -34,6 +34,8 @@ pub struct Served {
     /// Its destructor is how threads end.
     pub key: libc::pthread_key_t,
     measuring: PriorityMutex<Option<Process>>,
+    /// The profile was read, and overflows are seen.
+    is_learning: AtomicBool,
     /// The rung has been chosen, or that was tried in vain.
     is_chosen: AtomicBool,
     /// Notes are there, or that was tried in vain.
@@ -50,6 +52,11 @@ const SERVED: u32 = 2;
 /// How far it is; a word of its own where the kernel clears it in children.
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// The process that is served; a child of `vfork` is another one.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Whether that has been made by `fork`.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 struct Space(UnsafeCell<MaybeUninit<Served>>);
 
@@ -131,6 +138,7 @@ fn begin() {
     };
     // SAFETY: nobody reads it before the word says so, and this runs once.
     let served = unsafe { (*SPACE.0.get()).write(served) };
+    PROCESS.store(kernel::process_id(), Ordering::Relaxed);
     word.store(SERVED, Ordering::Release);
     record::begin_main(served);
     device::register(served);
@@ -212,17 +220,18 @@ impl Served {
             profile: settings.profile.and_then(|it| keep(it.as_bytes()).ok()),
             key,
             measuring: PriorityMutex::new(None),
+            is_learning: AtomicBool::new(false),
             is_chosen: AtomicBool::new(false),
             is_noted: AtomicBool::new(false),
         };
-        served.learn();
         process::handle_forks();
         Some(served)
     }
 
-    /// Gets stacks ready to be measured.
+    /// Gets stacks ready to be measured, unless they are.
     fn learn(&self) {
-        if !self.settings.stacks.mode.learns() {
+        if self.is_learning.load(Ordering::Relaxed) || self.is_learning.swap(true, Ordering::AcqRel)
+        {
             return;
         }
         if let Some(path) = self.profile {
@@ -245,22 +254,39 @@ impl Served {
         }
         // SAFETY: it is `sigaction`, and nobody else arms a watch.
         unsafe { WATCH.arm(set_action, self.profile) };
+    }
+
+    /// The process is about to give up its rights, and may be unable to open any of this
+    /// then. Root's processes alone have it early: most have never a thread.
+    pub fn prepare_for_loss(&self) {
+        // A child of `vfork` has the memory of its parent, whose notes these are.
+        let is_own = PROCESS.load(Ordering::Relaxed) == kernel::process_id();
         // SAFETY: no memory is involved.
-        if unsafe { libc::geteuid() } == 0 {
-            // Before it gives up its rights.
-            self.open_notes();
+        let is_root = unsafe { libc::geteuid() } == 0;
+        if is_own && is_root && self.settings.stacks.mode.learns() {
+            self.learn();
+            // Children that are about to execute something would leave theirs behind.
+            if !IS_CHILD.load(Ordering::Relaxed) {
+                self.open_notes();
+            }
         }
+    }
+
+    /// Whether anything was learned, or can have been.
+    pub fn is_learning(&self) -> bool {
+        self.is_learning.load(Ordering::Acquire)
     }
 
     /// What is learned is noted from now on, by threads that end, and by one of ours of
     /// those that run. Whoever is about to create a thread calls this.
-    pub fn note(&self) {
+    pub fn note(&self, created: u32) {
         if !self.settings.stacks.mode.learns() {
             return;
         }
+        self.learn();
         self.open_notes();
         if WATCH.notes.is_open() {
-            helper::start(self);
+            helper::attend(self, record::living(), created);
         }
     }
 
@@ -412,6 +438,8 @@ pub fn after_fork_in_child(was_alone: bool) {
     WATCH.forked(standing);
     helper::after_fork();
     nursery::after_fork();
+    PROCESS.store(kernel::process_id(), Ordering::Relaxed);
+    IS_CHILD.store(true, Ordering::Relaxed);
     word.store(SERVED, Ordering::Release);
     device::after_fork(served);
 }

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's.
         return unsafe { real::pthread_create(thread, attr, start, argument) };
     };
-    state::uncancelled(|| served.note());
+    state::uncancelled(|| served.note(CREATED.load(Ordering::Relaxed)));
     // SAFETY: the caller's; null is the default attributes.
     let asked = Asking::of(unsafe { attr.as_ref() });
     let creation = state::uncancelled(|| Creation::new(served, &asked, attr, start, argument));

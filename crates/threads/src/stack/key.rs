@@ -7,8 +7,10 @@
 //! what tells them apart is the first pointer to code, or to data that is constant
 //! once the program has begun (virtual tables), in the first four words there.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::system;
 
@@ -148,11 +150,22 @@ impl Key {
         for (word, bytes) in search.words.iter_mut().zip(words) {
             *word = bytes.try_into().map_or(0, usize::from_ne_bytes);
         }
+        let question = Question {
+            start,
+            words: search.words,
+            changes: changes(),
+        };
+        let answered = &ANSWERED[question.place()];
+        if let Some(key) = answered.get(&question) {
+            return Some(key);
+        }
         each_module(&mut |module| search.look_in(module));
-        Some(Self {
+        let key = Self {
             start: search.found_start?,
             argument: search.found.into_iter().flatten().next(),
-        })
+        };
+        answered.set(question, key);
+        Some(key)
     }
 
     /// As words that threads can read and write on their own.
@@ -220,6 +233,67 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
         return None;
     }
     u64::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// What decides which key it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Question {
+    start: usize,
+    words: [usize; Search::WORDS],
+    /// How often anything has been loaded and unloaded.
+    changes: [u64; 2],
+}
+
+impl Question {
+    fn place(&self) -> usize {
+        let mixed = self
+            .words
+            .iter()
+            .fold(self.start, |hash, word| hash.rotate_left(7) ^ word);
+        (mixed.wrapping_mul(0x9e37_79b1) >> 16) % ANSWERS
+    }
+}
+
+/// A question that has been answered: threads of a kind are often created one after the
+/// other, and a program may have hundreds of libraries.
+struct Answered {
+    is_taken: AtomicBool,
+    is: UnsafeCell<Option<(Question, Key)>>,
+}
+
+const ANSWERS: usize = 16;
+
+static ANSWERED: [Answered; ANSWERS] = [const {
+    Answered {
+        is_taken: AtomicBool::new(false),
+        is: UnsafeCell::new(None),
+    }
+}; ANSWERS];
+
+// SAFETY: what it has is only looked at by whoever has taken it.
+unsafe impl Sync for Answered {}
+
+impl Answered {
+    /// Nobody waits: who finds it taken, also for ever by a thread that was not there any
+    /// more after a fork, asks the loader.
+    fn with<T>(&self, action: impl FnOnce(&mut Option<(Question, Key)>) -> T) -> Option<T> {
+        if self.is_taken.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: this thread has taken it.
+        let result = action(unsafe { &mut *self.is.get() });
+        self.is_taken.store(false, Ordering::Release);
+        Some(result)
+    }
+
+    fn get(&self, question: &Question) -> Option<Key> {
+        let known = self.with(|it| *it)??;
+        (known.0 == *question).then_some(known.1)
+    }
+
+    fn set(&self, question: Question, key: Key) {
+        self.with(|it| *it = Some((question, key)));
+    }
 }
 
 /// The places of a start function and of what its argument points at.
@@ -321,6 +395,22 @@ fn build_id_in(mut notes: &[u8], align: usize) -> Option<BuildId> {
         }
         notes = notes.get(end.checked_next_multiple_of(align)?..)?;
     }
+}
+
+/// How often anything has been loaded and unloaded so far, as the loader says.
+fn changes() -> [u64; 2] {
+    unsafe extern "C" fn one(info: *mut libc::dl_phdr_info, _: usize, into: *mut c_void) -> c_int {
+        // SAFETY: the loader hands over a description that lives during this call, and the
+        // pointer that `changes` gave it.
+        let (info, into) = unsafe { (&*info, &mut *into.cast::<[u64; 2]>()) };
+        *into = [info.dlpi_adds, info.dlpi_subs];
+        1
+    }
+
+    let mut changes = [0; 2];
+    // SAFETY: the pointer lives as long as the walk.
+    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut changes).cast()) };
+    changes
 }
 
 /// Calls with everything that is loaded, the program first.

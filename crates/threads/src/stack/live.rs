@@ -6,8 +6,7 @@
 //! key that two threads enter at the same moment can have two seats; what they say
 //! is put together when it is taken.
 
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
 use super::key::Key;
 use super::measure::Peak;
@@ -37,10 +36,6 @@ impl Seat {
 
     pub(super) fn of_number(number: usize) -> Self {
         Self(number)
-    }
-
-    pub(super) fn all() -> impl Iterator<Item = Self> {
-        (0..Live::SEATS).map(Self)
     }
 }
 
@@ -131,6 +126,10 @@ impl Slot {
 /// The table; a `static` takes 200 KB of memory that is not touched before it is used.
 pub struct Live {
     slots: [Slot; Self::SEATS],
+    /// Which seats are taken, one more than each: who looks at all of them touches no memory
+    /// but theirs.
+    taken: [AtomicU16; Self::SEATS],
+    count: AtomicUsize,
     /// Threads whose key found no place.
     left_out: AtomicUsize,
 }
@@ -149,6 +148,8 @@ impl Live {
     pub const fn new() -> Self {
         Self {
             slots: [Slot::FREE; Self::SEATS],
+            taken: [const { AtomicU16::new(0) }; Self::SEATS],
+            count: AtomicUsize::new(0),
             left_out: AtomicUsize::new(0),
         }
     }
@@ -178,12 +179,38 @@ impl Live {
                 let pairs = slot.key.iter().zip(words);
                 pairs.for_each(|(into, word)| into.store(word, Ordering::Relaxed));
                 slot.set_role(role);
+                self.lists(place);
                 slot.state.store(READY, Ordering::Release);
                 return Some(Seat(place));
             }
         }
         self.left_out.fetch_add(1, Ordering::Relaxed);
         None
+    }
+
+    /// A seat is being taken. What a fork finds half done stays so in the child: a seat that
+    /// is nobody's.
+    fn lists(&self, place: usize) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        if let Some(entry) = self.taken.get(number) {
+            entry.store(place as u16 + 1, Ordering::Release);
+        }
+    }
+
+    /// All seats that are somebody's.
+    pub(super) fn seats(&self) -> impl Iterator<Item = Seat> {
+        self.ready().map(|(seat, _)| seat)
+    }
+
+    fn ready(&self) -> impl Iterator<Item = (Seat, &Slot)> {
+        let count = self.count.load(Ordering::Acquire);
+        let taken = self.taken.iter().take(count);
+        taken.filter_map(|it| {
+            let seat = Seat(it.load(Ordering::Acquire).checked_sub(1)?.into());
+            let slot = self.slots.get(seat.0)?;
+            let is_ready = slot.state.load(Ordering::Acquire) == READY;
+            is_ready.then_some((seat, slot))
+        })
     }
 
     /// How many threads it could not take in.
@@ -311,10 +338,7 @@ impl Live {
     /// Calls with everything that was seen since this was called last; what cannot be
     /// kept elsewhere is put back by [`put_back`](Self::put_back).
     pub fn take(&self, mut one: impl FnMut(Entry)) {
-        for slot in &self.slots {
-            if slot.state.load(Ordering::Acquire) != READY {
-                continue;
-            }
+        for (_, slot) in self.ready() {
             let threads = slot.threads_since.swap(0, Ordering::Acquire);
             slot.seen_since.store(0, Ordering::Relaxed);
             let overflow = slot.overflow_since.swap(0, Ordering::Relaxed);
@@ -350,14 +374,10 @@ impl Live {
     /// In the child of a fork: what was seen before is the parent's to keep.
     pub fn forked(&self) {
         self.take(|_| ());
-        for slot in &self.slots {
+        for (_, slot) in self.ready() {
             slot.flags.fetch_and(!IS_COUNTED, Ordering::Relaxed);
             slot.peak_since.store(0, Ordering::Relaxed);
             slot.place.store(0, Ordering::Relaxed);
-            // Who was about to enter it is not here.
-            let _ = slot
-                .state
-                .compare_exchange(TAKEN, FREE, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 

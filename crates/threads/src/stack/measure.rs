@@ -61,6 +61,23 @@ pub struct Known {
     stack: Stack,
 }
 
+impl Known {
+    /// The stack that is known, if the C library has made this one with the same descriptor,
+    /// at the same place, of the size that was asked for: one that it has at least.
+    pub fn again(&self, hint: Hint, guard_bytes: u64) -> Option<Stack> {
+        let Question {
+            descriptor,
+            asked_bytes,
+            ..
+        } = self.question;
+        let is_same = hint.descriptor == Some(descriptor)
+            && hint.asked_bytes == Some(asked_bytes)
+            && self.question.guard_bytes == guard_bytes
+            && self.stack.bytes() == asked_bytes;
+        is_same.then_some(self.stack)
+    }
+}
+
 /// What decides where a stack of the C library's lies in a mapping of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Question {
@@ -276,6 +293,21 @@ impl Process {
         }
         let found = self.depth_by(Way::Pagemap, stack);
         found.or_else(|_| self.depth_by(Way::Mincore, stack))
+    }
+
+    /// As [`depth`](Self::depth), of a thread of this process that begins, where more than
+    /// nothing counts only if all of it was touched, as where all memory is locked; see
+    /// [`Peak`]. This takes less time than the depth itself.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn depth_at_start(&self, stack: &Stack) -> Result<u64, Errno> {
+        let page = system::page_bytes();
+        let start = stack.low - stack.low % page;
+        match (self.number, lowest_resident(start, start + page, page)) {
+            (None, Ok(None)) => Ok(0),
+            _ => self.depth(stack),
+        }
     }
 
     /// The same in one way, for instance to compare what each of them costs.

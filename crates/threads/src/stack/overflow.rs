@@ -232,7 +232,7 @@ impl Watch {
 
     /// Notes all that was seen so far; whether that has been done.
     pub fn note_all(&self) -> bool {
-        let left = Seat::all().filter(|seat| !self.note(*seat));
+        let left = self.live.seats().filter(|seat| !self.note(*seat));
         left.count() == 0
     }
 
@@ -267,9 +267,12 @@ impl Watch {
                 *is_new |= is_deeper;
             }
         }
-        let seats = Seat::all().zip(running).zip(is_new);
-        let seen = seats.filter(|((_, running), _)| *running > 0);
-        seen.fold(false, |was_new, ((seat, running), is_deeper)| {
+        let seen = self.live.seats().filter_map(|seat| {
+            let number = seat.number();
+            let running = running.get(number).filter(|it| **it > 0)?;
+            Some((seat, *running, is_new.get(number) == Some(&true)))
+        });
+        seen.fold(false, |was_new, (seat, running, is_deeper)| {
             let is_new = self.live.runs_now(seat, running.into()) || is_deeper;
             if is_new {
                 self.note(seat);

@@ -7,6 +7,7 @@
 
 use core::ffi::{CStr, c_int, c_long, c_void};
 use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::text::Text;
 
@@ -387,6 +388,15 @@ pub(super) fn began(process: c_int) -> Option<u64> {
     core::str::from_utf8(word).ok()?.parse().ok()
 }
 
+/// Among which processes the numbers are that this one sees: those of its namespace.
+pub(super) fn processes() -> Option<u64> {
+    let mut room = [0; 64];
+    let length = link(c"/proc/self/ns/pid", &mut room).ok()?;
+    let name = room.get(..length)?.strip_prefix(b"pid:[")?;
+    let number = name.strip_suffix(b"]")?;
+    core::str::from_utf8(number).ok()?.parse().ok()
+}
+
 /// Whether there is a process of this number.
 pub(super) fn is_there(process: c_int) -> bool {
     // SAFETY: nothing is sent.
@@ -444,8 +454,23 @@ pub fn thread() -> c_int {
 
 /// Bytes of a page.
 pub fn page_bytes() -> u64 {
-    // SAFETY: no memory is involved.
-    quietly(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_or(4096, |bytes| bytes as u64)
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    once(&KNOWN, || {
+        // SAFETY: no memory is involved.
+        quietly(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    }) as u64
+}
+
+/// What does not change while the process lives, and is not 0.
+fn once(known: &AtomicUsize, ask: impl FnOnce() -> usize) -> usize {
+    match known.load(Ordering::Relaxed) {
+        0 => {
+            let answer = ask();
+            known.store(answer, Ordering::Relaxed);
+            answer
+        }
+        answer => answer,
+    }
 }
 
 /// The least stack on which a signal can be delivered: it grows with the registers
@@ -453,16 +478,17 @@ pub fn page_bytes() -> u64 {
 pub fn signal_bytes() -> u64 {
     const AT_MINSIGSTKSZ: libc::c_ulong = 51;
     /// What C's headers still say, where the kernel says nothing.
-    const FORMERLY: u64 = 2048;
-    let mut said = 0;
-    let _ = quietly(|| {
-        // SAFETY: no memory is involved.
-        said = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
-        0
-    });
-    // The type differs between architectures.
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
-    u64::from(said).max(FORMERLY)
+    const FORMERLY: usize = 2048;
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    once(&KNOWN, || {
+        let mut said = 0;
+        let _ = quietly(|| {
+            // SAFETY: no memory is involved.
+            said = unsafe { libc::getauxval(AT_MINSIGSTKSZ) };
+            0
+        });
+        (said as usize).max(FORMERLY)
+    }) as u64
 }
 
 /// Whether the address space of this process is small: 32 bits, or limited.

@@ -16,7 +16,8 @@
 //! closes what it does not know.
 //!
 //! Who reads the profile next adds the notes of processes that have ended, and removes
-//! them. A process is known by its number and by when it began.
+//! them. A process is known by its number and by when it began, or, where numbers are of other
+//! processes (in another namespace), by the lock that it has on the file.
 
 use core::ffi::{CStr, c_int};
 use core::fmt::Write as _;
@@ -33,6 +34,8 @@ const LINE: usize = 512;
 const LINES: usize = 512;
 const END: &[u8] = b".notes";
 const BEGAN: &str = "# notes of a process that began at ";
+/// Stands between the two numbers that say which process that is.
+const AMONG: &str = " among those of ";
 /// Longer files are none of these.
 const BYTES_MAX: usize = 4 * LINE * LINES;
 
@@ -83,19 +86,27 @@ impl Notes {
     /// It cannot be made there, or there is one of this number.
     pub fn open(&self, profile: &CStr) -> Result<(), Errno> {
         let began = system::began(0).ok_or(Errno(libc::ENOENT))?;
+        let among = system::processes().unwrap_or(0);
         let path = path_of(profile, system::process());
         let path = path.as_path().ok_or(Errno(libc::ENAMETOOLONG))?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         let file = File::open(path, flags)?;
+        // The lock is for those who do not see this process: memory keeps the file, and the
+        // file its lock, for as long as the process lives, and children have neither.
         let made = file
-            .extend((LINE * LINES) as u64)
+            .lock()
+            // Not all files can be locked; numbers count then. Somebody who has it just now
+            // looks whether this process lives, and thinks that it does not.
+            .or_else(|errno| if errno == Errno(libc::EAGAIN) { Err(errno) } else { Ok(()) })
+            .and_then(|()| file.extend((LINE * LINES) as u64))
             .and_then(|()| file.share(LINE * LINES))
             .and_then(|start| {
                 let mut head = Text::<LINE>::new();
                 head.push(HEADER);
                 let _ = write!(
                     head,
-                    "\n{BEGAN}{began}; they are added to the profile when that is read next"
+                    "\n{BEGAN}{began}{AMONG}{among}; they are added to the profile when that is read \
+                     next"
                 );
                 put(start, 0, &head).map(|()| start)
             });
@@ -242,6 +253,11 @@ fn add(profile: &CStr, path: &CStr) -> Result<(), FileError> {
     }
     let mut memory = None;
     let notes = whole(path, &mut memory)?;
+    // Lines that nobody has taken yet are zeros, and at the end.
+    let mut lines = notes.chunks(LINE);
+    let taken = lines.rposition(|it| it.first() != Some(&0));
+    let taken = taken.map_or(0, |last| (last + 1) * LINE);
+    let notes = notes.get(..taken).unwrap_or(notes);
     if notes.len() > BYTES_MAX || Lines::of(notes).is_err() {
         // Somebody else's, whatever it is called.
         return Ok(());
@@ -295,17 +311,26 @@ fn has_ended(path: &CStr, process: c_int) -> bool {
     if !file.is_trusted() {
         return false;
     }
+    let mut head = [0; LINE];
+    let read = file.read_at(&mut head, 0).unwrap_or(0);
+    let head = core::str::from_utf8(head.get(..read).unwrap_or_default()).unwrap_or("");
+    let number = |before: &str| {
+        let (_, rest) = head.split_once(before)?;
+        let end = rest.find(|it: char| !it.is_ascii_digit())?;
+        rest.get(..end)?.parse::<u64>().ok()
+    };
+    let is_known = |it: &u64| *it != 0;
+    let among = number(AMONG).filter(is_known);
+    match (among, system::processes().filter(is_known)) {
+        (Some(theirs), Some(ours)) if theirs != ours => return file.lock().is_ok(),
+        // It has just been made.
+        _ if head.is_empty() && file.lock() == Err(Errno(libc::EAGAIN)) => return false,
+        _ => {}
+    }
     if process == system::process() || !system::is_there(process) {
         return true;
     }
-    let mut head = [0; LINE];
-    let read = file.read_at(&mut head, 0).unwrap_or(0);
-    let head = core::str::from_utf8(head.get(..read).unwrap_or_default());
-    let began = head.ok().and_then(|it| {
-        let (_, rest) = it.split_once(BEGAN)?;
-        rest.split(';').next()?.parse::<u64>().ok()
-    });
-    match (began, system::began(process)) {
+    match (number(BEGAN), system::began(process)) {
         (Some(noted), Some(began)) => noted != began,
         // It has just been made, or nobody says when its process began.
         _ => false,

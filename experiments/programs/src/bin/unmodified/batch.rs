@@ -10,7 +10,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
-use crate::side::{Process, Side, until};
+use crate::side::{Environment, Process, Side, until};
 use crate::{Program, Running};
 
 /// One that is started for each portion of work.
@@ -69,6 +69,7 @@ impl Program for Batch {
     fn start(&self, side: &Side) -> Result<Box<dyn Running>, Failed> {
         Ok(Box::new(Runs {
             batch: self.clone(),
+            environment: side.environment()?,
             side: side.clone(),
         }))
     }
@@ -77,11 +78,14 @@ impl Program for Batch {
 struct Runs {
     batch: Batch,
     side: Side,
+    environment: Option<Environment>,
 }
 
 impl Running for Runs {
     fn work(&mut self) -> Result<f64, Failed> {
-        let mut command = self.side.direct(self.batch.program)?;
+        let mut command = self
+            .side
+            .direct(self.batch.program, self.environment.as_ref())?;
         let begun = Instant::now();
         let status = command.args(&self.batch.arguments).status()?;
         let seconds = begun.elapsed().as_secs_f64();

@@ -31,6 +31,9 @@ impl Way {
     }
 }
 
+/// Names and values.
+pub type Environment = Vec<(String, String)>;
+
 /// A run of a program, with a folder of its own.
 #[derive(Clone)]
 pub struct Side {
@@ -74,18 +77,32 @@ impl Side {
         Ok(command)
     }
 
-    /// The same without what `milieu thread run` itself takes, which is not built to be
-    /// fast here: with the environment that it gives to programs.
-    pub fn direct(&self, program: impl AsRef<OsStr>) -> Result<Command, Failed> {
+    /// The environment that `milieu thread run` gives to programs, where it starts them.
+    /// What that itself takes, which is not built to be fast here, is no part of their work.
+    pub fn environment(&self) -> Result<Option<Environment>, Failed> {
+        if !matches!(self.way, Way::Learning | Way::Tuned) {
+            return Ok(None);
+        }
+        let output = self
+            .command("env")?
+            .arg("-0")
+            .stdout(Stdio::piped())
+            .output()?;
+        let text = String::from_utf8(output.stdout)?;
+        let pairs = text.split('\0').filter_map(|it| it.split_once('='));
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(Some(pairs.collect()))
+    }
+
+    /// The same as `command` without `milieu thread run`: with the environment that it gives.
+    pub fn direct(
+        &self,
+        program: impl AsRef<OsStr>,
+        environment: Option<&Environment>,
+    ) -> Result<Command, Failed> {
         let mut command = Command::new(program);
-        if matches!(self.way, Way::Learning | Way::Tuned) {
-            let environment = self
-                .command("env")?
-                .arg("-0")
-                .stdout(Stdio::piped())
-                .output()?;
-            let environment = String::from_utf8(environment.stdout)?;
-            let pairs = environment.split('\0').filter_map(|it| it.split_once('='));
+        if let Some(pairs) = environment {
+            let pairs = pairs.iter().map(|(name, value)| (name, value));
             command.env_clear().envs(pairs);
         }
         self.within(&mut command)?;
