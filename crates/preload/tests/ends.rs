@@ -2,11 +2,12 @@
 
 mod support;
 
+use std::ffi::CString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::{World, compile, scratch, skipped};
@@ -14,6 +15,9 @@ use support::{World, compile, scratch, skipped};
 /// What threads use that end, and those that stay.
 const SHALLOW: &str = "20000";
 const DEEP: &str = "90000";
+
+/// What is waited for takes that long at most, on whatever machine.
+const PATIENCE: Duration = Duration::from_secs(200);
 
 struct Scene {
     program: PathBuf,
@@ -43,6 +47,15 @@ impl Scene {
         World::served(&self.settings)
     }
 
+    fn command(&self, arguments: &[&str]) -> Command {
+        self.world().command(&self.program, arguments)
+    }
+
+    fn path(&self) -> CString {
+        let path = self.profile.to_str().expect("a path of letters");
+        CString::new(path).expect("no zeros")
+    }
+
     /// The notes that there are.
     fn notes(&self) -> Vec<PathBuf> {
         let files = fs::read_dir(self.profile.parent().expect("a folder")).expect("it is there");
@@ -54,12 +67,74 @@ impl Scene {
 
     /// What the profile says once somebody has read it.
     fn settled(&self) -> String {
-        let path = self.profile.to_str().expect("a path of letters");
-        let path = std::ffi::CString::new(path).expect("no zeros");
-        milieu_threads::stack::settle(&path, 60_000).expect("notes can be added");
+        milieu_threads::stack::settle(&self.path(), 60_000).expect("notes can be added");
         assert_eq!(self.notes(), [] as [PathBuf; 0]);
         fs::read_to_string(&self.profile).expect("it was learned")
     }
+}
+
+/// A process that is ready, and does not outlive the test: who has started it ends with it
+/// by this signal.
+struct Waiting {
+    child: Child,
+    signal: &'static str,
+}
+
+impl Waiting {
+    fn new(mut command: Command, signal: &'static str) -> Waiting {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let output = child.stdout.take().expect("a pipe");
+        let waiting = Waiting { child, signal };
+        let mut said = String::new();
+        BufReader::new(output).read_line(&mut said).expect("a line");
+        assert_eq!(said, "ready\n");
+        waiting
+    }
+
+    /// Ends it, and who has started it with it.
+    fn end(mut self) {
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            signal(self.signal, &self.child.id().to_string());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn signal(name: &str, process: &str) {
+    let told = Command::new("kill").args(["-s", name, process]).status();
+    assert!(told.expect("it starts").success());
+}
+
+/// What a program notes whose three deep threads never end, once it has noted them.
+fn noted(notes: &Path) -> String {
+    let begun = Instant::now();
+    loop {
+        let bytes = fs::read(notes).expect("they are there");
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let noted = numbers(&text);
+        if noted.last().is_some_and(|it| it[1] == 3 && it[2] >= 90_000) {
+            return text;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{text}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whose notes they are, by their name.
+fn number_of(notes: &Path) -> String {
+    let name = notes.file_name().and_then(|it| it.to_str());
+    let mut parts = name.expect("a name").split('.');
+    parts.nth(1).expect("a number").to_owned()
 }
 
 /// Of each key: in how many runs how many threads were seen, and how deep.
@@ -128,38 +203,93 @@ fn what_was_learned_outlives_being_killed() {
         let Some(scene) = Scene::new(&format!("killed-{signal}")) else {
             return;
         };
-        let mut command = scene
-            .world()
-            .command(&scene.program, &["wait", SHALLOW, DEEP]);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        let mut said = String::new();
-        let output = child.stdout.take().expect("a pipe");
-        BufReader::new(output).read_line(&mut said).expect("a line");
-        assert_eq!(said, "ready\n");
+        let command = scene.command(&["wait", SHALLOW, DEEP]);
+        let mut waiting = Waiting::new(command, "TERM");
         let notes = scene.notes().pop().expect("it notes");
-        let begun = Instant::now();
-        let text = loop {
-            let bytes = fs::read(&notes).expect("they are there");
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            let noted = numbers(&text);
-            if noted.last().is_some_and(|it| it[1] == 3 && is_deep(it[2])) {
-                break text;
-            }
-            assert!(begun.elapsed() < Duration::from_secs(200), "{text}");
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        let name = notes
-            .file_name()
-            .and_then(|it| it.to_str())
-            .expect("a name");
-        let number = name.split('.').nth(1).expect("a number");
-        let told = Command::new("kill").args(["-s", signal, number]).status();
-        assert!(told.expect("it starts").success());
-        assert!(!child.wait().expect("it was there").success());
+        let text = noted(&notes);
+        let number = number_of(&notes);
+        self::signal(signal, &number);
+        assert!(!waiting.child.wait().expect("it was there").success());
         let settled = scene.settled();
         assert_eq!(numbers(&settled), numbers(&text), "{settled}");
         assert!(numbers(&settled).iter().all(|it| it[0] == 1), "{settled}");
     }
+}
+
+/// Those who note and end at once beside one profile take nothing from each other.
+#[test]
+fn what_several_learn_at_once_arrives() {
+    const DEEPER: &str = "200000";
+    let Some(scene) = Scene::new("at-once") else {
+        return;
+    };
+    let begin = |deep| Waiting::new(scene.command(&["wait", SHALLOW, deep]), "TERM");
+    let children = [DEEP, DEEPER].map(begin);
+    let notes = scene.notes();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    let texts: Vec<String> = notes.iter().map(|it| noted(it)).collect();
+    // Nobody who reads the profile now takes them for those of a process that has ended.
+    milieu_threads::stack::settle(&scene.path(), 60_000).expect("there is nothing to add");
+    assert_eq!(scene.notes().len(), 2);
+    children.into_iter().for_each(Waiting::end);
+    let text = scene.settled();
+    let seen: Vec<_> = texts.iter().map(|it| numbers(it)).collect();
+    let sum = |key: usize, part: usize| seen[0][key][part] + seen[1][key][part];
+    let peak = |key: usize| seen[0][key][2].max(seen[1][key][2]);
+    let expected = [0, 1].map(|key| [sum(key, 0), sum(key, 1), peak(key)]);
+    assert_eq!(numbers(&text), expected, "{text}");
+    assert!((200_000..260_000).contains(&expected[1][2]), "{text}");
+
+    // And those that end by themselves, in the same moment.
+    const COUNT: u64 = 4;
+    let ends = (0..COUNT).map(|_| {
+        let mut command = scene.command(&["return", SHALLOW, DEEP]);
+        command.stdout(Stdio::null()).spawn().expect("it starts")
+    });
+    let mut ends: Vec<Child> = ends.collect();
+    for child in &mut ends {
+        assert!(child.wait().expect("it was there").success());
+    }
+    let text = scene.settled();
+    let [shallow, deep] = expected.map(|it| [it[0] + COUNT, it[1] + 3 * COUNT, it[2]]);
+    assert_eq!(numbers(&text), [shallow, deep], "{text}");
+}
+
+/// A process whose number is another one's here is known to live all the same.
+#[test]
+fn notes_of_other_namespaces_stay_while_their_processes_live() {
+    const STARTER: [&str; 3] = ["--pid", "--fork", "--kill-child"];
+    let tried = Command::new("unshare").args(STARTER).arg("true").output();
+    if !tried.is_ok_and(|it| it.status.success()) {
+        return skipped("no namespace of processes can be made here");
+    }
+    let Some(scene) = Scene::new("namespace") else {
+        return;
+    };
+    let inner = scene.command(&["wait", SHALLOW, DEEP]);
+    let mut command = Command::new("unshare");
+    command
+        .args(STARTER)
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    let child = Waiting::new(command, "KILL");
+    let notes = scene.notes().pop().expect("it notes");
+    let text = noted(&notes);
+    let path = scene.path();
+    let settle = || milieu_threads::stack::settle(&path, 60_000).expect("notes can be added");
+    settle();
+    assert_eq!(scene.notes(), [notes]);
+    assert!(!scene.profile.exists());
+    // It ends with who has started it, a moment later.
+    child.end();
+    let begun = Instant::now();
+    while !scene.notes().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "{text}");
+        std::thread::sleep(Duration::from_millis(20));
+        settle();
+    }
+    let settled = fs::read_to_string(&scene.profile).expect("it was learned");
+    assert_eq!(numbers(&settled), numbers(&text), "{settled}");
 }
 
 /// A process that becomes another program, and the child of one, are runs of their own.

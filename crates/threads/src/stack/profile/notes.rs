@@ -324,7 +324,7 @@ fn has_ended(path: &CStr, process: c_int) -> bool {
     match (among, system::processes().filter(is_known)) {
         (Some(theirs), Some(ours)) if theirs != ours => return file.lock().is_ok(),
         // It has just been made.
-        _ if head.is_empty() && file.lock() == Err(Errno(libc::EAGAIN)) => return false,
+        _ if number(BEGAN).is_none() && file.lock() == Err(Errno(libc::EAGAIN)) => return false,
         _ => {}
     }
     if process == system::process() || !system::is_there(process) {
