@@ -35,7 +35,7 @@ const LINES: usize = 512;
 const END: &[u8] = b".notes";
 const BEGAN: &str = "# notes of a process that began at ";
 /// Stands between the two numbers that say which process that is.
-const AMONG: &str = " among those of ";
+const AMONG: &str = "; among those of ";
 /// Longer files are none of these.
 const BYTES_MAX: usize = 4 * LINE * LINES;
 
@@ -255,7 +255,7 @@ fn add(profile: &CStr, path: &CStr) -> Result<(), FileError> {
     let notes = whole(path, &mut memory)?;
     // Lines that nobody has taken yet are zeros, and at the end.
     let mut lines = notes.chunks(LINE);
-    let taken = lines.rposition(|it| it.first() != Some(&0));
+    let taken = lines.rposition(|it| it.iter().any(|byte| *byte != 0));
     let taken = taken.map_or(0, |last| (last + 1) * LINE);
     let notes = notes.get(..taken).unwrap_or(notes);
     if notes.len() > BYTES_MAX || Lines::of(notes).is_err() {
