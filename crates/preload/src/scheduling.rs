@@ -48,14 +48,15 @@ pub unsafe extern "C" fn pthread_setschedparam(
             return error;
         }
     }
-    match elsewhere(identity_of(thread)) {
-        Some((served, own)) => {
-            let wish = with_policy(&own, policy, wanted.sched_priority);
-            wish_of(served, identity_of(thread), wish)
-        }
+    let identity = identity_of(thread);
+    let change = |own: &Scheduling| with_policy(own, policy, wanted.sched_priority);
+    let error = match elsewhere(identity) {
+        Some((served, own)) => wish_of(served, identity, change(&own)),
         // SAFETY: the caller's.
         None => unsafe { real::pthread_setschedparam(thread, policy, param) },
-    }
+    };
+    keeps(error == 0, identity, change);
+    error
 }
 
 /// As POSIX has it, and `SCHED_TEK` for a time-critical thread.
@@ -102,14 +103,15 @@ pub unsafe extern "C" fn pthread_setschedprio(thread: pthread_t, priority: c_int
             Err(_) => libc::EINVAL,
         };
     }
-    match elsewhere(identity_of(thread)) {
-        Some((served, own)) => {
-            let wish = with_policy(&own, policy_of(&own), priority);
-            wish_of(served, identity_of(thread), wish)
-        }
+    let identity = identity_of(thread);
+    let change = |own: &Scheduling| with_policy(own, policy_of(own), priority);
+    let error = match elsewhere(identity) {
+        Some((served, own)) => wish_of(served, identity, change(&own)),
         // SAFETY: the caller's.
         None => unsafe { real::pthread_setschedprio(thread, priority) },
-    }
+    };
+    keeps(error == 0, identity, change);
+    error
 }
 
 /// As POSIX has it; of this thread, as in Linux.
@@ -118,17 +120,20 @@ pub unsafe extern "C" fn pthread_setschedprio(thread: pthread_t, priority: c_int
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nice(by: c_int) -> c_int {
-    let Some((served, identity, own)) = elsewhere_by_number(0) else {
+    let identity = kernel::identity();
+    let Some((served, _, own)) = elsewhere_by_number(0) else {
         // SAFETY: the caller's.
-        return unsafe { real::nice(by) };
+        let nice = unsafe { real::nice(by) };
+        // Of -1 nobody can tell whether it is one or an error.
+        keeps(nice != -1, identity, with_nice(nice));
+        return nice;
     };
     let nice = c_int::from(own.nice).saturating_add(by).clamp(-20, 19);
-    let wish = Scheduling {
-        nice: nice as i8,
-        ..own
-    };
-    match wish_of(served, identity, wish) {
-        0 => nice,
+    match wish_of(served, identity, with_nice(nice)(&own)) {
+        0 => {
+            keeps(true, identity, with_nice(nice));
+            nice
+        }
         // As POSIX wants it of this function.
         libc::EACCES => fail(libc::EPERM),
         error => fail(error),
@@ -141,16 +146,16 @@ pub unsafe extern "C" fn nice(by: c_int) -> c_int {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int {
-    let found = (which == libc::PRIO_PROCESS as c_uint).then(|| elsewhere_by_number(who));
-    let Some((served, identity, own)) = found.flatten() else {
+    let is_thread = which == libc::PRIO_PROCESS as c_uint;
+    let change = with_nice(nice.clamp(-20, 19));
+    let found = is_thread.then(|| elsewhere_by_number(who));
+    let said = match found.flatten() {
+        Some((served, identity, own)) => result(wish_of(served, identity, change(&own))),
         // SAFETY: the caller's.
-        return unsafe { real::setpriority(which, who, nice) };
+        None => unsafe { real::setpriority(which, who, nice) },
     };
-    let wish = Scheduling {
-        nice: nice.clamp(-20, 19) as i8,
-        ..own
-    };
-    result(wish_of(served, identity, wish))
+    keeps(said == 0 && is_thread, identity_by_number(who), change);
+    said
 }
 
 /// As POSIX has it; of one thread, as in Linux.
@@ -179,14 +184,14 @@ pub unsafe extern "C" fn sched_setscheduler(
 ) -> c_int {
     // SAFETY: the caller's.
     let wanted = unsafe { param.as_ref() };
-    match (elsewhere_by_number(thread as id_t), wanted) {
-        (Some((served, identity, own)), Some(wanted)) => {
-            let wish = with_policy(&own, policy, wanted.sched_priority);
-            result(wish_of(served, identity, wish))
-        }
+    let change = |own: &Scheduling| with_policy(own, policy, wanted?.sched_priority);
+    let said = match (elsewhere_by_number(thread as id_t), wanted) {
+        (Some((served, identity, own)), Some(_)) => result(wish_of(served, identity, change(&own))),
         // SAFETY: the caller's.
         _ => unsafe { real::sched_setscheduler(thread, policy, param) },
-    }
+    };
+    keeps(said == 0, identity_by_number(thread as id_t), change);
+    said
 }
 
 /// As POSIX has it; of one thread, as in Linux.
@@ -210,15 +215,17 @@ pub unsafe extern "C" fn sched_getscheduler(thread: pid_t) -> c_int {
 pub unsafe extern "C" fn sched_setparam(thread: pid_t, param: *const sched_param) -> c_int {
     // SAFETY: the caller's.
     let wanted = unsafe { param.as_ref() };
-    match (elsewhere_by_number(thread as id_t), wanted) {
-        (Some((served, identity, own)), Some(wanted)) => {
-            let policy = policy_of(&own) | reset_of(&own);
-            let wish = with_policy(&own, policy, wanted.sched_priority);
-            result(wish_of(served, identity, wish))
-        }
+    let change = |own: &Scheduling| {
+        let policy = policy_of(own) | reset_of(own);
+        with_policy(own, policy, wanted?.sched_priority)
+    };
+    let said = match (elsewhere_by_number(thread as id_t), wanted) {
+        (Some((served, identity, own)), Some(_)) => result(wish_of(served, identity, change(&own))),
         // SAFETY: the caller's.
         _ => unsafe { real::sched_setparam(thread, param) },
-    }
+    };
+    keeps(said == 0, identity_by_number(thread as id_t), change);
+    said
 }
 
 /// As POSIX has it; of one thread, as in Linux.
@@ -264,6 +271,51 @@ fn elsewhere_by_number(number: id_t) -> Option<(&'static Served, u64, Scheduling
     };
     let (_, entry) = served.program.table().lines().by_thread_id(tid)?;
     (entry.region != Region::Own).then_some((served, entry.identity, entry.own))
+}
+
+/// The thread of this number, 0 being this one, or 0.
+fn identity_by_number(number: id_t) -> u64 {
+    let Some(served) = state::mediated() else {
+        return 0;
+    };
+    let tid = match number {
+        0 => return kernel::identity(),
+        number => number,
+    };
+    let found = served.program.table().lines().by_thread_id(tid);
+    found.map_or(0, |(_, entry)| entry.identity)
+}
+
+/// The program was told that a thread of its is scheduled so. The mediator may have moved it
+/// in that moment, with what it had before: then the program wants it once more.
+fn keeps(was_told: bool, identity: u64, change: impl Fn(&Scheduling) -> Option<Scheduling>) {
+    /// It is moved so often in a row by no mediator.
+    const TIMES: u32 = 4;
+    let Some(served) = state::mediated().filter(|_| was_told) else {
+        return;
+    };
+    for _ in 0..TIMES {
+        // This waits until nobody is moved.
+        let Ok(own) = served.program.own(identity) else {
+            return;
+        };
+        match change(&own) {
+            Some(wish) if wish != own => {
+                let _ = wish_of(served, identity, wish);
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Another nice value, which the kernel knows.
+fn with_nice(nice: c_int) -> impl Fn(&Scheduling) -> Option<Scheduling> {
+    move |own| {
+        Some(Scheduling {
+            nice: nice as i8,
+            ..*own
+        })
+    }
 }
 
 const RESET_ON_FORK: c_int = 0x4000_0000;
