@@ -11,6 +11,7 @@ use milieu_threads::kernel;
 use milieu_threads::mediator::TOO_SHORT;
 use milieu_threads::stack::Process;
 
+use crate::process;
 use crate::real::{self, Start};
 use crate::state::{self, Served, WATCH};
 
@@ -34,7 +35,9 @@ pub fn start(served: &Served) -> bool {
     }
     IS_OVER.store(false, Ordering::Release);
     let argument: *const Served = served;
-    let Some(thread) = create(run, argument.cast_mut().cast()) else {
+    // It would be lazy for as long as it lives if its creator is.
+    let thread = process::at_home(|| create(run, argument.cast_mut().cast()));
+    let Some(thread) = thread else {
         IS_THERE.store(false, Ordering::Release);
         return false;
     };

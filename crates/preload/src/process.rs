@@ -43,7 +43,7 @@ unsafe extern "C" fn after_in_child() {
 
 /// Does something while this thread, and whatever it creates thereby, is where the
 /// program wants it. Also in the child of `vfork`, which has its creator's memory.
-fn at_home<T>(action: impl FnOnce() -> T) -> T {
+pub fn at_home<T>(action: impl FnOnce() -> T) -> T {
     let Some(served) = state::mediated() else {
         return action();
     };

@@ -28,3 +28,4 @@ pub mod rung;
 pub mod stack;
 mod sync;
 pub mod table;
+mod visit;

@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::kernel::{self, Errno, call};
 
@@ -84,6 +84,17 @@ impl<T> PriorityMutex<T> {
         self.unlock(kernel::thread_id());
     }
 
+    /// What this thread has taken and keeps.
+    ///
+    /// # Safety
+    /// It has, and nothing else of it reaches the value.
+    pub(crate) unsafe fn held(&self) -> Locked<'_, T> {
+        Locked {
+            mutex: self,
+            me: kernel::thread_id(),
+        }
+    }
+
     /// Lets go in the child of `fork`, which has another number than who held it.
     pub fn reset(&self) {
         self.word.store(0, Ordering::Release);
@@ -116,6 +127,54 @@ impl<T> DerefMut for Locked<'_, T> {
 impl<T> Drop for Locked<'_, T> {
     fn drop(&mut self) {
         self.mutex.unlock(self.me);
+    }
+}
+
+/// A value that comes once and stays, for who reads it without a lock.
+pub(crate) struct Once<T> {
+    is_there: AtomicBool,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: it is written to before anybody else sees it, or by who is alone.
+unsafe impl<T: Send + Sync> Sync for Once<T> {}
+
+impl<T> Once<T> {
+    pub const fn new() -> Once<T> {
+        Once {
+            is_there: AtomicBool::new(false),
+            value: UnsafeCell::new(None),
+        }
+    }
+
+    pub fn get(&self) -> Option<&T> {
+        if !self.is_there.load(Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: nobody writes to it any more.
+        unsafe { (*self.value.get()).as_ref() }
+    }
+
+    /// Sets it, if there is none.
+    ///
+    /// # Safety
+    /// One thread at a time, as one does that has a lock.
+    pub unsafe fn set(&self, value: T) {
+        if self.get().is_none() {
+            // SAFETY: nobody reads it before the flag is set.
+            unsafe { *self.value.get() = Some(value) };
+            self.is_there.store(true, Ordering::Release);
+        }
+    }
+
+    /// The value, to change.
+    ///
+    /// # Safety
+    /// Nobody else uses it.
+    #[allow(clippy::mut_from_ref, reason = "the caller is alone")]
+    pub unsafe fn get_mut(&self) -> Option<&mut T> {
+        // SAFETY: the caller's.
+        unsafe { (*self.value.get()).as_mut() }
     }
 }
 

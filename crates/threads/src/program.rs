@@ -4,7 +4,9 @@
 //! begin, end, wait, or are told something. Nothing here allocates but in
 //! [`Program::start`], which asks the system for memory once; nothing is a
 //! cancellation point, `errno` stays, and what a thread may have to wait for is a
-//! lock whose owner inherits its priority.
+//! lock whose owner inherits its priority. Nobody has that lock, or waits for it, while it
+//! is lazy: a lazy thread returns before, and goes back by itself when it has let it go.
+//! Only where lazy threads cannot return, one has it as it is.
 //!
 //! What the kernel refuses for one thread ([`Program::refused`]) leaves it where
 //! it is; the program never fails by being mediated.
@@ -14,15 +16,19 @@
 //! when it returns, and so does everything it had.
 
 use core::fmt;
+use core::mem::{self, ManuallyDrop};
+use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use crate::attributes::{Attributes, Role};
 use crate::kernel::{self, Errno, call};
-use crate::lock::PriorityMutex;
+use crate::lock::{Locked, Once, PriorityMutex};
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
 use crate::rung::guard::Guard;
 use crate::rung::{Means, Obstacle, Return, Rung, scheduling};
-use crate::table::{Entry, Lines, Region, Scheduling, Slot, Table, TableError};
+use crate::table::{Entry, Region, Scheduling, Slot, Table, TableError};
+use crate::visit::{self, Going, Mover, Put, Visitor};
 
 /// Why a program cannot be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,16 +56,25 @@ impl core::error::Error for StartError {}
 pub struct Program {
     table: Table,
     state: PriorityMutex<State>,
+    /// Set by who has the lock, and there for as long as this is.
+    means: Once<Means>,
+    /// Nobody is moved any more.
+    is_over: AtomicBool,
+    refused: AtomicU32,
+    /// Why the last time, or 0.
+    refused_last: AtomicI32,
+    /// How many have ended without telling the mediator, as they were lazy for ever.
+    untold: AtomicU32,
 }
 
 struct State {
     machine: Machine<'static>,
-    means: Option<Means>,
     guard: Option<Guard>,
-    refused: u32,
-    refused_last: Option<Errno>,
-    /// What there is to know of a thread that forks.
+    /// Somebody was moved who was about to make itself lazy.
+    is_doubtful: bool,
+    /// What there is to know of a thread that forks, and whether it visits.
     forking: Option<(Slot, Entry)>,
+    forking_visitor: Option<Visitor>,
     /// When critical threads were looked at last.
     observed_ns: u64,
     /// The machine's memory, given back after it.
@@ -93,14 +108,18 @@ impl Program {
             table,
             state: PriorityMutex::new(State {
                 machine,
-                means: None,
                 guard: None,
-                refused: 0,
-                refused_last: None,
+                is_doubtful: false,
                 forking: None,
+                forking_visitor: None,
                 observed_ns: 0,
                 _nodes: nodes,
             }),
+            means: Once::new(),
+            is_over: AtomicBool::new(false),
+            refused: AtomicU32::new(0),
+            refused_last: AtomicI32::new(0),
+            untold: AtomicU32::new(0),
         };
         if let Some(rung) = rung {
             program.mediate(rung, tell)?;
@@ -112,12 +131,12 @@ impl Program {
     /// return, those that have begun before stay where they are.
     ///
     /// # Errors
-    /// If the rung does not work, or if it is mediated.
+    /// If the rung does not work, or if it is mediated, or was until [`Program::stop`].
     pub fn mediate(&self, rung: Rung, tell: fn(u32)) -> Result<Return, StartError> {
         let refused = |obstacle| StartError::Rung(rung, obstacle);
         let busy = |error| refused(Obstacle::Refused(error));
-        let mut state = self.state.lock().map_err(busy)?;
-        if state.means.is_some() {
+        let mut state = self.visit().map_err(busy)?;
+        if self.means.get().is_some() {
             return Err(busy(Errno(libc::EBUSY)));
         }
         let means = Means::open(rung).map_err(refused)?;
@@ -128,9 +147,10 @@ impl Program {
         }
         let returns = means.returns();
         state.machine.set_returns(returns != Return::Never);
-        state.means = Some(means);
-        let lines = self.table.lines();
-        state.apply(lines, |machine, out| machine.set_open(true, out));
+        // SAFETY: this thread has the lock.
+        unsafe { self.means.set(means) };
+        drop(state);
+        self.tell(|machine, out| machine.set_open(true, out));
         Ok(returns)
     }
 
@@ -143,8 +163,7 @@ impl Program {
     /// By which means its threads are mediated, and whether they return.
     #[must_use]
     pub fn rung(&self) -> Option<(Rung, Return)> {
-        let state = self.state.lock().ok()?;
-        let means = state.means.as_ref()?;
+        let means = self.means()?;
         Some((means.rung(), means.returns()))
     }
 
@@ -152,8 +171,9 @@ impl Program {
     /// the last time. Threads that have ended meanwhile do not count.
     #[must_use]
     pub fn refused(&self) -> (u32, Option<Errno>) {
-        let state = self.state.lock();
-        state.map_or((0, None), |it| (it.refused, it.refused_last))
+        let last = self.refused_last.load(Ordering::Relaxed);
+        let last = (last != 0).then_some(Errno(last));
+        (self.refused.load(Ordering::Relaxed), last)
     }
 
     /// A thread begins, best told by itself before anything else of it runs; or
@@ -186,8 +206,12 @@ impl Program {
         is_excluded: bool,
     ) -> Result<Slot, TableError> {
         let here = scheduling::of(tid).unwrap_or_default();
-        let (own, from) = match creator {
-            Some(own) if self.is_inherited(tid, &here, &own) => (own, Region::Lazy),
+        let means = self.means();
+        let is_self = tid == kernel::thread_id();
+        let (own, mut from) = match creator {
+            Some(own) if means.is_some_and(|it| it.is_inherited(tid, &here, &own)) => {
+                (own, Region::Lazy)
+            }
             // From a critical one it has another nice value, or has lost a policy.
             Some(own) if is_handed_on(&own) && scheduling::set(tid, &own).is_ok() => {
                 (own, Region::Own)
@@ -199,15 +223,37 @@ impl Program {
         } else {
             Kind::from(attributes)
         };
+        if let Some(means) = means.filter(|_| is_self && from == Region::Lazy) {
+            let returned = means.apply(tid, Placement::Lazy, Placement::Own, &own);
+            if returned.is_ok() {
+                from = Region::Own;
+            }
+        }
+        let is_visiting = is_self && means.is_some() && from == Region::Own;
         let entry = Entry {
             own,
             region: from,
             is_excluded,
+            is_visiting,
             created_us: kernel::boot_time_ns() / 1000,
             ..Entry::of(identity, tid, *attributes)
         };
         let slot = self.table.lines().insert(entry)?;
-        self.tell(|machine, out| machine.add_from(slot, tid, kind, from, out));
+        let visitor = is_visiting.then_some(Visitor {
+            identity,
+            slot,
+            tid,
+            has_come: false,
+        });
+        let visit = match visitor {
+            Some(visitor) => self.visit_as(Some(visitor), tid),
+            None => self.visit(),
+        };
+        if let Ok(mut visit) = visit {
+            visit.apply(self, |machine, out| {
+                machine.add_from(slot, tid, kind, from, is_visiting, out);
+            });
+        }
         Ok(slot)
     }
 
@@ -217,8 +263,7 @@ impl Program {
     /// # Errors
     /// If there is no way back.
     pub fn bring(&self, tid: u32, own: &Scheduling) -> Result<(), Errno> {
-        let state = self.state.lock()?;
-        match &state.means {
+        match self.means() {
             Some(means) => means.apply(tid, Placement::Lazy, Placement::Own, own),
             None => Ok(()),
         }
@@ -246,12 +291,6 @@ impl Program {
         });
     }
 
-    fn is_inherited(&self, tid: u32, here: &Scheduling, own: &Scheduling) -> bool {
-        let state = self.state.lock();
-        let means = state.as_ref().ok().and_then(|it| it.means.as_ref());
-        means.is_some_and(|it| it.is_inherited(tid, here, own))
-    }
-
     /// A thread ends, told by itself after everything else of it, or by who knows.
     /// It returns before.
     ///
@@ -260,6 +299,13 @@ impl Program {
     pub fn ended(&self, identity: u64) -> Result<(), TableError> {
         let lines = self.table.lines();
         let slot = lines.slot(identity).ok_or(TableError::Unknown)?;
+        let is_for_ever = |it: &Means| it.returns() == Return::Never;
+        if self.means().is_some_and(is_for_ever) && lines.entry(identity)?.region == Region::Lazy {
+            // Nobody is moved by that, and it would have the lock while it is lazy.
+            lines.remove(identity)?;
+            self.untold.fetch_add(1, Ordering::Release);
+            return Ok(());
+        }
         self.tell(|machine, out| {
             // It may have something left to do, or go on unlisted.
             machine.set_kind(slot, Kind::Excluded, out);
@@ -372,28 +418,43 @@ impl Program {
     /// Why the kernel would refuse it now.
     pub fn wish(&self, identity: u64, wish: Scheduling) -> Result<(), Errno> {
         let lines = self.table.lines();
-        let entry = lines.entry(identity).map_err(|_| Errno(libc::ESRCH))?;
+        let unknown = |_| Errno(libc::ESRCH);
+        // Nobody is moved meanwhile, except by whom a signal handler has interrupted.
+        let mut visit = self.visit();
+        let entry = lines.entry(identity).map_err(unknown)?;
+        let slot = lines.slot(identity).ok_or(Errno(libc::ESRCH))?;
+        let mut become_kind = |kind| {
+            if let Ok(visit) = &mut visit {
+                visit.apply(self, |machine, out| machine.set_kind(slot, kind, out));
+            }
+        };
         if scheduling::is_realtime(wish.policy) {
-            let slot = lines.slot(identity).ok_or(Errno(libc::ESRCH))?;
-            self.tell(|machine, out| machine.set_kind(slot, Kind::Excluded, out));
+            become_kind(Kind::Excluded);
             return scheduling::set(entry.tid, &wish);
         }
-        if entry.region == Region::Own {
-            let before = scheduling::of(entry.tid)?;
-            scheduling::set(entry.tid, &wish)?;
-            if scheduling::is_realtime(before.policy) && !entry.is_excluded {
-                let slot = lines.slot(identity).ok_or(Errno(libc::ESRCH))?;
-                let kind = Kind::from(&entry.attributes);
-                self.tell(|machine, out| machine.set_kind(slot, kind, out));
-            }
-            return Ok(());
-        }
         // What it could not have at home it cannot have later either.
-        if wish.nice < entry.own.nice && !scheduling::may_have_nice(wish.nice) {
-            return Err(Errno(libc::EACCES));
+        let may_have = wish.nice >= entry.own.nice || scheduling::may_have_nice(wish.nice);
+        let mut is_elsewhere = false;
+        let updated = lines.update(identity, |it| {
+            is_elsewhere = it.region != Region::Own;
+            if is_elsewhere && may_have {
+                it.own = wish;
+            }
+        });
+        updated.map_err(|_| Errno(libc::EAGAIN))?;
+        if is_elsewhere {
+            return if may_have {
+                Ok(())
+            } else {
+                Err(Errno(libc::EACCES))
+            };
         }
-        let updated = lines.update(identity, |it| it.own = wish);
-        updated.map(|_| ()).map_err(|_| Errno(libc::EAGAIN))
+        let before = scheduling::of(entry.tid)?;
+        scheduling::set(entry.tid, &wish)?;
+        if scheduling::is_realtime(before.policy) && !entry.is_excluded {
+            become_kind(Kind::from(&entry.attributes));
+        }
+        Ok(())
     }
 
     /// How the program has its thread scheduled, wherever the mediator has put it.
@@ -401,14 +462,18 @@ impl Program {
     /// # Errors
     /// If it is not listed, or has ended.
     pub fn own(&self, identity: u64) -> Result<Scheduling, Errno> {
+        let lines = self.table.lines();
+        let entry = || lines.entry(identity).map_err(|_| Errno(libc::ESRCH));
+        let elsewhere = |it: &Entry| (it.region != Region::Own).then_some(it.own);
+        if let Some(own) = elsewhere(&entry()?) {
+            return Ok(own);
+        }
         // Nobody is moved meanwhile, except by whom a signal handler has interrupted.
-        let _state = self.state.lock();
-        let entry = self.table.lines().entry(identity);
-        let entry = entry.map_err(|_| Errno(libc::ESRCH))?;
-        if entry.region == Region::Own {
-            scheduling::of(entry.tid)
-        } else {
-            Ok(entry.own)
+        let _visit = self.visit();
+        let entry = entry()?;
+        match elsewhere(&entry) {
+            Some(own) => Ok(own),
+            None => scheduling::of(entry.tid),
         }
     }
 
@@ -422,7 +487,7 @@ impl Program {
     /// Whether a thread is in the fast region.
     #[must_use]
     pub fn has_critical(&self) -> bool {
-        let state = self.state.lock();
+        let state = self.visit();
         state.is_ok_and(|it| it.machine.fast_count() > 0)
     }
 
@@ -430,15 +495,16 @@ impl Program {
     /// [`Settings::turn_percent_max`] wants it.
     #[must_use]
     pub fn were_turns_too_short(&self) -> bool {
-        let state = self.state.lock();
+        let state = self.visit();
         state.is_ok_and(|it| it.machine.was_too_short())
     }
 
     /// As [`Program::tick`], and tells of each that was found to have run away. Who ran
     /// away in real time has been told of before.
     pub fn tick_and_tell(&self, now_ns: u64, tell: &mut dyn FnMut(&Entry)) -> Option<u64> {
-        let mut state = self.state.lock().ok()?;
+        let mut state = self.visit().ok()?;
         let lines = self.table.lines();
+        self.make_up(&mut state);
         let mut demoted = [0; 64];
         let noted = state.guard.iter().flat_map(Guard::demoted);
         for (space, tid) in demoted.iter_mut().zip(noted) {
@@ -450,7 +516,7 @@ impl Program {
             .filter_map(|it| lines.by_thread_id(*it))
         {
             self.note_demotion(&entry);
-            state.apply(lines, |machine, out| machine.demote(slot, out));
+            state.apply(self, |machine, out| machine.demote(slot, out));
         }
         // In a turn it is called more often than there is something to see.
         let is_seen = state.machine.is_turn() && now_ns < state.observed_ns + OBSERVING_NS;
@@ -471,7 +537,7 @@ impl Program {
                 continue;
             };
             let mut is_demoted = false;
-            state.apply(lines, |machine, out| {
+            state.apply(self, |machine, out| {
                 is_demoted = machine.observe(slot, cpu, blockings, out);
             });
             if is_demoted {
@@ -483,7 +549,7 @@ impl Program {
             }
         }
         let mut next = None;
-        state.apply(lines, |machine, out| {
+        state.apply(self, |machine, out| {
             next = machine.tick(now_ns, &mut OfThisProcess, out);
         });
         next
@@ -494,33 +560,56 @@ impl Program {
         let _ = lines.update(entry.identity, |it| it.is_demoted = true);
     }
 
+    /// What others could not do, or not to the end.
+    fn make_up(&self, state: &mut State) {
+        let lines = self.table.lines();
+        if self.untold.swap(0, Ordering::Acquire) > 0 {
+            let is_there = |slot, tid| lines.at(slot).is_ok_and(|it| it.tid == tid);
+            state.apply(self, |machine, out| machine.retain(is_there, out));
+        }
+        if let Some(means) = self.means().filter(|_| state.is_doubtful) {
+            state.is_doubtful = visit::put_again(lines, means);
+        }
+    }
+
     /// Lets every thread return, to stay with what the program wants.
     pub fn stop(&self) {
-        let Ok(mut state) = self.state.lock() else {
+        let Ok(mut state) = self.visit() else {
             return;
         };
-        let lines = self.table.lines();
-        state.apply(lines, |machine, out| machine.set_open(false, out));
+        state.apply(self, |machine, out| machine.set_open(false, out));
         // What comes from now on moves nobody. The group goes, and the limit.
-        state.means = None;
+        self.is_over.store(true, Ordering::Release);
         state.guard = None;
+        if let Some(means) = self.means.get() {
+            means.retire();
+        }
     }
 
     /// Before `fork`, by the thread that calls it: waits until nobody is in the middle
     /// of something, and keeps it so.
     pub fn before_fork(&self, identity: u64) {
         // It fails in a signal handler that has interrupted who holds it.
-        if let Ok(mut state) = self.state.lock() {
+        if let Ok(mut visit) = self.visit() {
             let lines = self.table.lines();
             let entry = lines.entry(identity).ok();
-            state.forking = lines.slot(identity).zip(entry);
-            core::mem::forget(state);
+            visit.forking = lines.slot(identity).zip(entry);
+            visit.forking_visitor = visit.visitor;
+            mem::forget(visit);
         }
     }
 
     /// After `fork`, in the parent, whether or not there is a child.
     pub fn after_fork_in_parent(&self) {
-        self.state.let_go();
+        // SAFETY: the visit before the fork was kept.
+        let mut state = unsafe { self.state.held() };
+        state.forking = None;
+        let visitor = state.forking_visitor.take();
+        drop(Visit {
+            program: self,
+            state: ManuallyDrop::new(state),
+            visitor,
+        });
     }
 
     /// After `fork`, in the child, where only this thread is left: the table is its
@@ -531,14 +620,23 @@ impl Program {
     pub fn after_fork_in_child(&self) -> Result<(), Errno> {
         self.state.reset();
         let mut state = self.state.lock()?;
-        let forking = state.forking.take();
+        state.forking_visitor = None;
+        let forking = state.forking.take().map(|(slot, entry)| {
+            let entry = Entry {
+                is_visiting: false,
+                is_going: false,
+                ..entry
+            };
+            (slot, entry)
+        });
         let slot = self.table.after_fork(forking.map(|(_, entry)| entry))?;
-        if let Some(means) = &mut state.means {
+        // SAFETY: there is no other thread.
+        if let Some(means) = unsafe { self.means.get_mut() } {
             means.after_fork();
         }
         let before = forking.map_or(Slot(!0), |(slot, _)| slot);
         let (slot, tid) = (slot.unwrap_or(before), kernel::thread_id());
-        state.apply(self.table.lines(), |machine, out| {
+        state.apply(self, |machine, out| {
             machine.after_fork(before, slot, tid, out);
         });
         Ok(())
@@ -547,8 +645,143 @@ impl Program {
     fn tell(&self, event: impl FnOnce(&mut Machine<'static>, &mut dyn FnMut(Action))) {
         // It fails in a signal handler that has interrupted just this. Then the
         // table says what the mediator does not know, until the next event.
-        if let Ok(mut state) = self.state.lock() {
-            state.apply(self.table.lines(), event);
+        if let Ok(mut visit) = self.visit() {
+            visit.apply(self, event);
+        }
+    }
+
+    /// By which means threads are moved, unless they are not.
+    fn means(&self) -> Option<&Means> {
+        let means = self.means.get()?;
+        (!self.is_over.load(Ordering::Acquire)).then_some(means)
+    }
+
+    /// The lock, of a thread that is not lazy while it waits for it and has it.
+    fn visit(&self) -> Result<Visit<'_>, Errno> {
+        let tid = kernel::thread_id();
+        let means = self.means();
+        let visitor = means.and_then(|it| self.come_home(tid, false, it));
+        self.visit_as(visitor, tid)
+    }
+
+    fn visit_as(&self, visitor: Option<Visitor>, tid: u32) -> Result<Visit<'_>, Errno> {
+        let lines = self.table.lines();
+        let locked = self.state.lock_as(tid);
+        let mut state = locked.inspect_err(|_| {
+            // Nobody visits in the middle of a visit of its own.
+            if let Some(visitor) = visitor {
+                let _ = lines.update(visitor.identity, |it| it.is_visiting = false);
+            }
+        })?;
+        if let Some(visitor) = &visitor {
+            let region = visit::arrive(lines, visitor);
+            let Visitor { slot, tid, .. } = *visitor;
+            state.apply(self, |machine, out| machine.arrive(slot, tid, region, out));
+        }
+        Ok(Visit {
+            program: self,
+            state: ManuallyDrop::new(state),
+            visitor,
+        })
+    }
+
+    /// Where lazy threads cannot return, nobody comes home.
+    fn come_home(&self, tid: u32, is_lazy: bool, means: &Means) -> Option<Visitor> {
+        if means.returns() == Return::Never {
+            return None;
+        }
+        let lines = self.table.lines();
+        let identity = kernel::identity();
+        let is_mine = lines.entry(identity).is_ok_and(|it| it.tid == tid);
+        let identity = match is_mine {
+            true => identity,
+            false => lines.by_thread_id(tid)?.1.identity,
+        };
+        visit::come_home(lines, identity, tid, is_lazy, means)
+    }
+
+    fn note_refusal(&self, said: Result<(), Errno>) {
+        match said {
+            Ok(()) | Err(Errno(libc::ESRCH)) => {}
+            Err(Errno(error)) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                self.refused_last.store(error, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// This thread has let the lock go, and makes itself lazy.
+    fn go(&self, mut going: Going) {
+        // Also while all is about to end: what it does to itself it takes back.
+        let Some(means) = self.means.get() else {
+            return;
+        };
+        loop {
+            let lines = self.table.lines();
+            let was_moved = visit::go(lines, &going, means);
+            self.note_refusal(was_moved.map(|_| ()));
+            if was_moved != Ok(true) {
+                return;
+            }
+            let tid = kernel::thread_id();
+            let visitor = self.come_home(tid, true, means);
+            let again = self.visit_as(visitor, tid).ok().and_then(Visit::end);
+            match again {
+                Some(again) => going = again,
+                None => return,
+            }
+        }
+    }
+}
+
+/// The lock, while somebody has it who is where the program wants it.
+struct Visit<'p> {
+    program: &'p Program,
+    state: ManuallyDrop<Locked<'p, State>>,
+    /// Nothing of a thread that is not listed.
+    visitor: Option<Visitor>,
+}
+
+impl Visit<'_> {
+    /// Lets the lock go; what is left to be done without it.
+    fn end(self) -> Option<Going> {
+        let mut visit = ManuallyDrop::new(self);
+        visit.let_go()
+    }
+
+    /// # Once
+    /// The lock is not there afterwards.
+    fn let_go(&mut self) -> Option<Going> {
+        let going = self.visitor.and_then(|visitor| {
+            let to = self.state.machine.leave(visitor.slot, visitor.tid);
+            let means = self.program.means.get()?;
+            visit::leave(self.program.table.lines(), visitor, to, means)
+        });
+        // SAFETY: it is dropped here, and by nobody else: whoever calls this does not
+        // use it any more.
+        unsafe { ManuallyDrop::drop(&mut self.state) };
+        going
+    }
+}
+
+impl Deref for Visit<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Visit<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        if let Some(going) = self.let_go() {
+            self.program.go(going);
         }
     }
 }
@@ -563,26 +796,43 @@ impl State {
     /// Tells the machine of an event and does what it says.
     fn apply(
         &mut self,
-        lines: Lines<'_>,
+        program: &Program,
         event: impl FnOnce(&mut Machine<'static>, &mut dyn FnMut(Action)),
     ) {
         let State {
             machine,
-            means,
-            refused,
-            refused_last,
+            is_doubtful,
             ..
         } = self;
-        let Some(means) = means else {
+        let Some(means) = program.means() else {
             return event(machine, &mut |_| ());
         };
-        event(machine, &mut |action| match place(lines, means, action) {
-            Ok(()) | Err(Errno(libc::ESRCH)) => {}
-            Err(error) => {
-                *refused = refused.saturating_add(1);
-                *refused_last = Some(error);
-            }
+        let lines = program.table.lines();
+        event(machine, &mut |action| {
+            let put = visit::put(lines, action, means);
+            *is_doubtful |= put == Ok(Put::Doubtful);
+            program.note_refusal(put.map(|_| ()));
         });
+    }
+}
+
+impl Mover for Means {
+    fn own(&self, tid: u32) -> Result<Scheduling, Errno> {
+        scheduling::of(tid)
+    }
+
+    fn is_left_alone(&self, own: &Scheduling) -> bool {
+        scheduling::is_realtime(own.policy)
+    }
+
+    fn apply(
+        &self,
+        tid: u32,
+        from: Placement,
+        to: Placement,
+        own: &Scheduling,
+    ) -> Result<(), Errno> {
+        Means::apply(self, tid, from, to, own)
     }
 }
 
@@ -606,30 +856,6 @@ impl Watch for OfThisProcess {
 /// Whether new threads have what their creator has.
 fn is_handed_on(own: &Scheduling) -> bool {
     !own.is_reset_on_fork && !scheduling::is_realtime(own.policy)
-}
-
-fn place(lines: Lines<'_>, means: &Means, action: Action) -> Result<(), Errno> {
-    let gone = Errno(libc::ESRCH);
-    let entry = lines.at(action.slot).map_err(|_| gone)?;
-    if entry.tid != action.tid {
-        return Err(gone);
-    }
-    let (from, own) = match entry.region {
-        Region::Own => (Placement::Own, scheduling::of(action.tid)?),
-        Region::Fast => (Placement::Fast(entry.attributes.priority()), entry.own),
-        Region::Lazy => (Placement::Lazy, entry.own),
-    };
-    // By ways that nobody has told of: it is the program's, and stays where it is.
-    if scheduling::is_realtime(own.policy) {
-        return Ok(());
-    }
-    means.apply(action.tid, from, action.placement, &own)?;
-    let region = action.placement.region();
-    let updated = lines.update(entry.identity, |it| {
-        it.region = region;
-        it.own = own;
-    });
-    updated.map(|_| ()).map_err(|_| Errno(libc::EAGAIN))
 }
 
 /// Memory for the machine's nodes, which the system gives as it is used.

@@ -43,6 +43,8 @@ pub struct Node {
     is_critical: bool,
     is_lazy: bool,
     is_excluded: bool,
+    /// It tells of something, and is not lazy meanwhile.
+    is_visiting: bool,
     is_blocked: bool,
     is_demoted: bool,
     /// It began as lazy and cannot return.
@@ -140,11 +142,20 @@ impl<'m> Machine<'m> {
 
     /// A thread begins. Whoever was in its place before has ended unseen.
     pub fn add(&mut self, slot: Slot, tid: u32, kind: Kind, out: Sink<'_>) {
-        self.add_from(slot, tid, kind, Region::Own, out);
+        self.add_from(slot, tid, kind, Region::Own, false, out);
     }
 
-    /// A thread begins that is in this region already: it has inherited it.
-    pub fn add_from(&mut self, slot: Slot, tid: u32, kind: Kind, from: Region, out: Sink<'_>) {
+    /// A thread begins that is in this region already: it has inherited it. Or it tells so
+    /// itself, as [`Machine::arrive`] has it.
+    pub fn add_from(
+        &mut self,
+        slot: Slot,
+        tid: u32,
+        kind: Kind,
+        from: Region,
+        is_visiting: bool,
+        out: Sink<'_>,
+    ) {
         self.remove(slot, out);
         let first = self.first;
         let is_ordinary = matches!(kind, Kind::Ordinary | Kind::Lazy);
@@ -158,6 +169,7 @@ impl<'m> Machine<'m> {
             placed: from,
             is_here: true,
             is_bound,
+            is_visiting,
             ..Node::default()
         };
         node.become_kind(kind);
@@ -188,6 +200,37 @@ impl<'m> Machine<'m> {
         }
         self.nodes[slot.0 as usize] = Node::default();
         self.settle(fast, node.waits_for, out);
+    }
+
+    /// A thread is about to tell of something, and is not lazy until [`Machine::leave`]:
+    /// it is in this region by now, wherever it was put last.
+    pub fn arrive(&mut self, slot: Slot, tid: u32, region: Region, out: Sink<'_>) {
+        if let Some(node) = self.node_mut(slot).filter(|it| it.tid == tid) {
+            node.is_visiting = true;
+            node.placed = region;
+            self.place(slot.0 as usize, out);
+        }
+    }
+
+    /// It has told: where it goes now, unless it stays where it is. It goes there itself.
+    pub fn leave(&mut self, slot: Slot, tid: u32) -> Option<Placement> {
+        let node = self.node_mut(slot).filter(|it| it.tid == tid)?;
+        node.is_visiting = false;
+        let mut goes = None;
+        self.place(slot.0 as usize, &mut |action| goes = Some(action.placement));
+        goes
+    }
+
+    /// Forgets threads that have ended without telling; this knows of them.
+    pub fn retain(&mut self, mut keep: impl FnMut(Slot, u32) -> bool, out: Sink<'_>) {
+        let mut link = self.first;
+        while let Some(at) = self.linked(link) {
+            let node = self.nodes[at];
+            link = node.next;
+            if !keep(Slot(at as u32), node.tid) {
+                self.remove(Slot(at as u32), out);
+            }
+        }
     }
 
     /// A thread's attributes were set. That also ends a demotion.
@@ -402,10 +445,23 @@ impl<'m> Machine<'m> {
     }
 
     fn wanted(&self, node: &Node) -> Placement {
+        match self.wanted_later(node) {
+            Placement::Lazy | Placement::Bound if node.is_visiting => Placement::Own,
+            wanted => wanted,
+        }
+    }
+
+    /// The same, once it has left.
+    fn wanted_later(&self, node: &Node) -> Placement {
         if node.is_bound {
             return Placement::Lazy;
         }
         if !self.is_open || node.is_excluded {
+            return Placement::Own;
+        }
+        // It would have to wait for the others, lazy, before it could come back.
+        let is_blocked = node.is_blocked && self.settings.leaves_while_blocked;
+        if is_blocked && !node.is_fast && node.own_urgency().is_some() {
             return Placement::Own;
         }
         let is_own = match node.is_fast {

@@ -14,6 +14,7 @@
 //! |---|---|---|
 //! | urgent | own | fast, in the order of their priorities |
 //! | excluded | own | own |
+//! | critical, and out of the fast region while it blocks | own | own |
 //! | bound to be lazy | lazy | lazy |
 //! | any other | own | lazy |
 //!

@@ -155,6 +155,10 @@ impl Model {
         if self.is_fast_empty() || self.is_turn {
             return Placement::Own;
         }
+        let leaves = thread.is_blocked && self.settings.leaves_while_blocked;
+        if leaves && self.urgency(slot).is_none() && self.critical(slot).is_some() {
+            return Placement::Own;
+        }
         match (self.urgency(slot), thread.kind) {
             (_, Kind::Excluded) => Placement::Own,
             (Some(priority), _) => Placement::Fast(priority),

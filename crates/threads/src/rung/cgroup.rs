@@ -5,7 +5,7 @@
 
 use core::ffi::CStr;
 use core::fmt::Arguments;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::Obstacle;
 use crate::kernel::{self, Errno, File, Text};
@@ -35,6 +35,7 @@ pub(super) struct Groups {
     number: u32,
     /// Whether `cpu` was not yet handed on to groups below.
     has_added_controller: bool,
+    is_removed: AtomicBool,
 }
 
 impl Groups {
@@ -68,6 +69,7 @@ impl Groups {
             process: kernel::process_id(),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             has_added_controller: false,
+            is_removed: AtomicBool::new(false),
         };
         groups.remove_left_behind();
         groups.make()?;
@@ -161,6 +163,7 @@ impl Groups {
     pub fn after_fork(&mut self, process: u32) {
         self.process = process;
         self.has_added_controller = false;
+        self.is_removed.store(false, Ordering::Relaxed);
         // If it fails, so does making threads lazy, and that is told.
         let _ = self.make();
     }
@@ -182,27 +185,11 @@ impl Groups {
         Path::of(arguments).ok_or(Errno(libc::ENAMETOOLONG))
     }
 
-    /// Removes the groups of processes that were killed. One that has threads
-    /// cannot be removed, so nobody is harmed.
-    fn remove_left_behind(&self) {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let Ok(folder) = File::open(self.home.as_c_str(), flags) else {
-            return;
-        };
-        let _ = kernel::each_name(&folder, |name| {
-            let numbers = name.strip_prefix(PREFIX);
-            let process = numbers.and_then(|it| it.split('-').next()?.parse().ok());
-            let path = Path::of(format_args!("{}/{name}", self.home.as_str()));
-            if let Some(path) = path.filter(|_| process.is_some_and(|it| !kernel::is_process(it))) {
-                let _ = kernel::remove_folder(path.as_c_str());
-            }
-        });
-    }
-}
-
-impl Drop for Groups {
     /// Brings home whoever is still there, then removes the group.
-    fn drop(&mut self) {
+    pub fn remove(&self) {
+        if self.is_removed.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let mut space = [0; 4096];
         // As many as fit in the space come home in a round.
         for _ in 0..64 {
@@ -228,6 +215,29 @@ impl Drop for Groups {
             let _ = control.map(|it| kernel::write_file(it.as_c_str(), b"-cpu"));
         }
         let _ = self.lazy("").map(|it| kernel::remove_folder(it.as_c_str()));
+    }
+
+    /// Removes the groups of processes that were killed. One that has threads
+    /// cannot be removed, so nobody is harmed.
+    fn remove_left_behind(&self) {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let Ok(folder) = File::open(self.home.as_c_str(), flags) else {
+            return;
+        };
+        let _ = kernel::each_name(&folder, |name| {
+            let numbers = name.strip_prefix(PREFIX);
+            let process = numbers.and_then(|it| it.split('-').next()?.parse().ok());
+            let path = Path::of(format_args!("{}/{name}", self.home.as_str()));
+            if let Some(path) = path.filter(|_| process.is_some_and(|it| !kernel::is_process(it))) {
+                let _ = kernel::remove_folder(path.as_c_str());
+            }
+        });
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 
@@ -310,6 +320,7 @@ mod tests {
             process: kernel::process_id(),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             has_added_controller: false,
+            is_removed: AtomicBool::new(false),
         };
         let Ok(()) = groups.make_group() else {
             return skipped("control groups of version 2 cannot be made here");

@@ -261,6 +261,13 @@ impl Means {
         }
     }
 
+    /// Nobody is moved any more: the group goes.
+    pub(crate) fn retire(&self) {
+        if let Some(groups) = &self.groups {
+            groups.remove();
+        }
+    }
+
     /// After `fork`, in the child: the group is the parent's to remove.
     pub fn after_fork(&mut self) {
         if let Some(groups) = &mut self.groups {

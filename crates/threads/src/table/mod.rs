@@ -106,6 +106,10 @@ pub struct Entry {
     pub is_excluded: bool,
     /// Whether it was critical and kept the processor for too long.
     pub is_demoted: bool,
+    /// Whether it has, or waits for, the mediator's lock, and is not lazy meanwhile.
+    pub is_visiting: bool,
+    /// Whether it is about to make itself lazy, as the mediator has told it to.
+    pub is_going: bool,
     /// What it returns to.
     pub own: Scheduling,
     /// When it began, in microseconds since the machine started.
@@ -127,6 +131,8 @@ impl Entry {
             region: Region::Own,
             is_excluded: false,
             is_demoted: false,
+            is_visiting: false,
+            is_going: false,
             own: Scheduling::default(),
             created_us: 0,
             stack_kib: 0,
@@ -147,7 +153,9 @@ impl Entry {
         let flags = u8::from(self.attributes.is_time_critical())
             | u8::from(self.is_demoted) << 1
             | u8::from(self.is_excluded) << 2
-            | u8::from(self.attributes.is_lazy()) << 3;
+            | u8::from(self.attributes.is_lazy()) << 3
+            | u8::from(self.is_visiting) << 4
+            | u8::from(self.is_going) << 5;
         let state = [
             flags,
             self.attributes.priority().bits(),
@@ -171,7 +179,7 @@ impl Entry {
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
         let nice = nice as i8;
         let is_one_thing = flags & 0b1001 != 0b1001;
-        let is_valid = flags < 16
+        let is_valid = flags < 64
             && is_one_thing
             && (-20..=19).contains(&nice)
             && realtime_priority < 100
@@ -191,6 +199,8 @@ impl Entry {
             },
             is_excluded: flags & 4 != 0,
             is_demoted: flags & 2 != 0,
+            is_visiting: flags & 16 != 0,
+            is_going: flags & 32 != 0,
             own: Scheduling {
                 policy: policy & 0x7f,
                 nice,
@@ -366,8 +376,9 @@ impl<'m> Lines<'m> {
             | u64::from(to.priority().bits()) << 8
             | u64::from(to.is_lazy()) << 3
             | u64::from(to.is_time_critical());
-        // Region, exclusion, demotion and its own real-time priority stay.
-        const KEPT: u64 = 0xffff_0006;
+        // Region, exclusion, demotion, its own real-time priority, and what it is about to
+        // do stay.
+        const KEPT: u64 = 0xffff_0036;
         self.write(identity, |bits| {
             bits.words[2] = bits.words[2] & KEPT | state;
             bits.words[3..].copy_from_slice(&to.role().words());
