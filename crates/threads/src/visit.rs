@@ -8,6 +8,9 @@
 //! lock meanwhile, and has perhaps begun to move it right before, takes back what would make
 //! it lazy ([`put`]); and so that what it does to itself too late is not the last word.
 
+#[cfg(all(test, loom))]
+mod models;
+
 use crate::kernel::Errno;
 use crate::mediator::{Action, Placement};
 use crate::table::{Lines, Region, Scheduling, Slot};
@@ -193,6 +196,10 @@ pub(crate) fn put(lines: Lines<'_>, action: Action, mover: &impl Mover) -> Resul
         it.own = own;
     });
     updated.map_err(|_| Errno(libc::EAGAIN))?;
+    if entry.is_going && !is_going && region != Region::Lazy {
+        // It has made itself lazy since, perhaps afterwards, and has not seen that it was moved.
+        mover.apply(tid, Placement::Lazy, placement, &own)?;
+    }
     if region == Region::Lazy && is_visiting {
         // It is at home by its own account, or waits for the lock by now.
         mover.apply(tid, placement, Placement::Own, &own)?;

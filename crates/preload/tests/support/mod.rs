@@ -91,6 +91,11 @@ impl Machine {
                 return None;
             }
             cargo.args(["--target", TARGET]);
+            // The system's compiler has no libraries for it, unless somebody asked for them.
+            const LINKER: &str = "CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER";
+            if std::env::var_os(LINKER).is_none() {
+                cargo.env(LINKER, self.compiler("gcc"));
+            }
             made.push(TARGET);
         }
         let output = cargo.output().expect("Cargo starts");

@@ -22,6 +22,8 @@ enum Event {
     Tick(u64),
     Open(bool),
     Fork(u32),
+    Arrive(u32),
+    Leave(u32),
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
@@ -45,7 +47,9 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         2 => slot.clone().prop_map(Event::Demote),
         3 => (0..800u64).prop_map(Event::Tick),
         1 => any::<bool>().prop_map(Event::Open),
-        1 => slot.prop_map(Event::Fork),
+        1 => slot.clone().prop_map(Event::Fork),
+        3 => slot.clone().prop_map(Event::Arrive),
+        3 => slot.prop_map(Event::Leave),
     ];
     proptest::collection::vec(event, 0..if cfg!(miri) { 20 } else { 120 })
 }
@@ -66,6 +70,7 @@ struct Thread {
     is_demoted: bool,
     is_blocked: bool,
     is_bound: bool,
+    is_visiting: bool,
     waits_for: Option<u32>,
 }
 
@@ -141,6 +146,13 @@ impl Model {
     }
 
     fn placement(&self, slot: u32) -> Placement {
+        match self.placement_later(slot) {
+            it if it.region() == Region::Lazy && self.threads[&slot].is_visiting => Placement::Own,
+            it => it,
+        }
+    }
+
+    fn placement_later(&self, slot: u32) -> Placement {
         let thread = self.threads[&slot];
         if thread.is_bound {
             return Placement::Lazy;
@@ -179,6 +191,7 @@ impl Model {
                     is_blocked: false,
                     is_bound: matches!(kind, Kind::Ordinary | Kind::Lazy)
                         && !self.settings.is_reversible,
+                    is_visiting: false,
                     waits_for: None,
                 };
                 let was_empty = self.is_fast_empty();
@@ -231,6 +244,11 @@ impl Model {
                 }
             }
             Event::Open(is_open) => self.is_open = is_open,
+            Event::Arrive(slot) | Event::Leave(slot) => {
+                if let Some(thread) = self.threads.get_mut(&slot) {
+                    thread.is_visiting = matches!(event, Event::Arrive(_));
+                }
+            }
             Event::Fork(slot) => {
                 self.threads.retain(|it, _| *it == slot);
                 self.is_turn = false;
@@ -244,6 +262,7 @@ impl Model {
                         kind,
                         is_demoted: false,
                         is_blocked: false,
+                        is_visiting: false,
                         waits_for: None,
                         ..*thread
                     };
@@ -284,6 +303,25 @@ fn apply(machine: &mut Machine<'_>, event: &Event, now: &mut u64, out: &mut dyn 
         }
         Event::Open(is_open) => machine.set_open(is_open, out),
         Event::Fork(slot) => machine.after_fork(Slot(slot), Slot(slot), 100 + slot, out),
+        Event::Arrive(slot) => {
+            // Whoever is lazy has come home before.
+            let placed = machine.placement(Slot(slot));
+            let region = match placed.map(Placement::region) {
+                Some(Region::Fast) => Region::Fast,
+                _ => Region::Own,
+            };
+            machine.arrive(Slot(slot), 100 + slot, region, out);
+        }
+        Event::Leave(slot) => {
+            if let Some(placement) = machine.leave(Slot(slot), 100 + slot) {
+                let (slot, tid) = (Slot(slot), 100 + slot);
+                out(Action {
+                    slot,
+                    tid,
+                    placement,
+                });
+            }
+        }
     }
 }
 
@@ -315,8 +353,13 @@ proptest! {
             let mut actions = Vec::new();
             apply(&mut machine, event, &mut now, &mut |it| actions.push(it));
             model.apply(event);
-            if let Event::Add(slot, _) = event {
-                placed.insert(*slot, Placement::Own);
+            match event {
+                Event::Add(slot, _) => _ = placed.insert(*slot, Placement::Own),
+                Event::Arrive(slot) => {
+                    let lazy = placed.get_mut(slot).filter(|it| it.region() == Region::Lazy);
+                    lazy.into_iter().for_each(|it| *it = Placement::Own);
+                }
+                _ => {}
             }
             placed.retain(|it, _| model.threads.contains_key(it));
             let mut touched = Vec::new();
@@ -338,6 +381,11 @@ proptest! {
         }
         // In the end everybody returns who can.
         let mut actions = Vec::new();
+        for slot in 0..THREADS {
+            if let Some(placement) = machine.leave(Slot(slot), 100 + slot) {
+                placed.insert(slot, placement);
+            }
+        }
         machine.set_open(false, &mut |it| actions.push(it));
         placed.extend(actions.iter().map(|it| (it.slot.0, it.placement)));
         for (slot, placement) in placed {

@@ -36,7 +36,7 @@
 
 mod line;
 #[cfg(all(test, loom))]
-mod models;
+pub(crate) mod models;
 #[cfg(not(loom))]
 mod shared;
 

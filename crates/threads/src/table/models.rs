@@ -8,6 +8,22 @@ use super::*;
 /// How many orders the checker has seen: it has to see them.
 static ROUNDS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
+/// Memory of two lines.
+pub(crate) struct Memory(Header, [Line; 2]);
+
+impl Memory {
+    pub fn new() -> Memory {
+        Memory(Header::new(), [Line::new(), Line::new()])
+    }
+
+    pub fn lines(&self) -> Lines<'_> {
+        Lines {
+            header: &self.0,
+            lines: &self.1,
+        }
+    }
+}
+
 fn bits(identity: u64, value: u64) -> Bits {
     Bits {
         tid: value as u32,
@@ -72,24 +88,17 @@ fn two_threads_never_get_the_same_line() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
-        let memory = Arc::new((Header::new(), [Line::new(), Line::new()]));
-        let insert = |memory: &(Header, [Line; 2]), identity| {
-            let table = Lines {
-                header: &memory.0,
-                lines: &memory.1,
-            };
+        let memory = Arc::new(Memory::new());
+        let insert = |memory: &Memory, identity| {
             let entry = Entry::of(identity, identity as u32, Attributes::default());
-            table.insert(entry)
+            memory.lines().insert(entry)
         };
         let other = memory.clone();
         let inserting = thread::spawn(move || insert(&other, 2));
         let here = insert(&memory, 3);
         let there = inserting.join().unwrap();
         assert!(here != there, "{here:?} {there:?}");
-        let table = Lines {
-            header: &memory.0,
-            lines: &memory.1,
-        };
+        let table = memory.lines();
         for (identity, slot) in [(3, here), (2, there)] {
             assert_eq!(table.slot(identity), slot.ok());
         }
