@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use experiments::{Failed, number as parameter, text, whole};
-use milieu::threads::{Priority, Rung, Settings};
+use milieu::threads::{Mediator, Priority, Rung, Settings};
 use milieu_bench::run::protocol::Start;
 
 use super::work::{self, Ending, Gate};
@@ -17,6 +17,8 @@ enum Lock<'m> {
     Free,
     Plain(std::sync::Mutex<()>),
     Boosted(&'m milieu::threads::Mutex<()>),
+    /// The mediator's own, which threads take that begin and end.
+    Own(&'m Mediator),
 }
 
 impl Lock<'_> {
@@ -31,6 +33,7 @@ impl Lock<'_> {
                 let _held = mutex.lock();
                 body()
             }
+            Lock::Own(mediator) => mediator.blocking(body),
         }
     }
 }
@@ -79,6 +82,7 @@ fn run(load: &Load, rung: Option<Rung>, kind: &str) -> Result<Vec<f64>, Failed> 
     let lock = match kind {
         "free" => Lock::Free,
         "boosted" => Lock::Boosted(&mutex),
+        "own" => Lock::Own(&mediator),
         "plain" | "default" => Lock::Plain(std::sync::Mutex::new(())),
         other => return Err(format!("`{other}` is no lock").into()),
     };
@@ -94,13 +98,30 @@ fn run(load: &Load, rung: Option<Rung>, kind: &str) -> Result<Vec<f64>, Failed> 
                 }
             })?;
         }
-        mediator.thread("holder")?.spawn_scoped(scope, move || {
-            gate.pass();
-            while !is_over.load(Ordering::Relaxed) {
-                lock.hold(|| work::work(load.hold_ms));
-                thread::sleep(Duration::from_millis(1));
+        if let Lock::Own(mediator) = lock {
+            for _ in 0..load.workers {
+                let creates = mediator.thread("creator")?;
+                creates.spawn_scoped(scope, move || {
+                    gate.pass();
+                    while !is_over.load(Ordering::Relaxed) {
+                        let Ok(holder) = mediator.thread("holder") else {
+                            return;
+                        };
+                        // It ends before the next one begins.
+                        let holder = holder.spawn_scoped(scope, || work::work(load.hold_ms));
+                        _ = holder.map(|it| it.join());
+                    }
+                })?;
             }
-        })?;
+        } else {
+            mediator.thread("holder")?.spawn_scoped(scope, move || {
+                gate.pass();
+                while !is_over.load(Ordering::Relaxed) {
+                    lock.hold(|| work::work(load.hold_ms));
+                    thread::sleep(Duration::from_millis(1));
+                }
+            })?;
+        }
         let critical = mediator.thread("probe")?.critical(Priority::default());
         let critical = critical.spawn_scoped(scope, move || {
             gate.pass();
