@@ -23,6 +23,7 @@ use milieu_keys::sort;
 use crate::{
     Descriptor,
     arena::Arena,
+    back::Back,
     batch::{ArrayEdit, Edit},
     coordinator::{Inner, find_cycle},
     evaluate::changed_once,
@@ -55,7 +56,7 @@ pub struct Core {
     pub root: Map,
     pub layers: Vec<LayerCell>,
     /// The global binding of each layer as of the last synchronization.
-    globals: Vec<Global>,
+    pub globals: Vec<Global>,
     /// The text of a global or local binding as evaluated here, by layer.
     evaluated: Vec<Arc<str>>,
     /// The bindings of frames that are not fixed.
@@ -69,6 +70,8 @@ pub struct Core {
     pub saved: Vec<(Slot, LayerCell)>,
     pub undo: Vec<Undo>,
     pub epoch: u64,
+    /// The way back from the last switch.
+    pub back: Back,
     /// Layers whose value this context finds for itself, dependencies first.
     pub bound: Vec<Slot>,
     /// There are such layers, or `bound` is out of date: the slower way.
@@ -160,6 +163,7 @@ impl Core {
             saved: Vec::new(),
             undo: Vec::new(),
             epoch: 0,
+            back: Back::none(),
             bound: Vec::new(),
             complex: false,
             stale: false,
@@ -211,6 +215,7 @@ impl Core {
             saved: Vec::new(),
             undo: Vec::new(),
             epoch: 1,
+            back: Back::none(),
             bound: Vec::new(),
             complex: self.complex,
             stale: self.complex,
@@ -307,7 +312,7 @@ impl Core {
     }
 
     /// Makes `layers[slot]` exist.
-    fn make_room(&mut self, slot: Slot) {
+    pub fn make_room(&mut self, slot: Slot) {
         if self.layers.len() <= slot as usize {
             let count = slot as usize + 1;
             self.layers.resize(count, LayerCell::INACTIVE);
@@ -339,7 +344,7 @@ impl Core {
     }
 
     /// A cell for the global binding of a layer, to be evaluated if it is bound.
-    fn global_cell(&self, slot: Slot) -> LayerCell {
+    pub fn global_cell(&self, slot: Slot) -> LayerCell {
         let mut cell = match &self.globals[slot as usize] {
             Global::Inactive => LayerCell::INACTIVE,
             // SAFETY: `globals` keeps the text until every cell is replaced.

@@ -28,6 +28,7 @@ mod actions;
 mod arena;
 mod array;
 mod assign;
+mod back;
 mod batch;
 mod cascade;
 mod context;

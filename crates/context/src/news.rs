@@ -54,16 +54,28 @@ pub struct Short {
 }
 
 impl Short {
+    /// Of no layer.
+    pub const NONE: Short = Short {
+        slot: Slot::MAX,
+        length: 0,
+        text: [0; SHORT],
+    };
+
     /// The switch to this binding, if its value is short.
-    #[allow(clippy::cast_possible_truncation)]
     pub fn of(slot: Slot, binding: &Global) -> Option<Short> {
-        let value = match binding {
-            Global::Inactive => "",
-            Global::Text(text) if text.len() <= SHORT => text,
-            _ => return None,
-        };
+        match binding {
+            Global::Inactive => Short::to(slot, ""),
+            Global::Text(text) => Short::to(slot, text),
+            Global::Bound(_) => None,
+        }
+    }
+
+    /// The switch to this value, if it is short.
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn to(slot: Slot, value: &str) -> Option<Short> {
         let mut text = [0; SHORT];
-        text[..value.len()].copy_from_slice(value.as_bytes());
+        text.get_mut(..value.len())?
+            .copy_from_slice(value.as_bytes());
         Some(Short {
             slot,
             length: value.len() as u8,
@@ -130,6 +142,20 @@ impl News {
             length: (layer >> 32) as u8,
             text: text.to_le_bytes(),
         })
+    }
+
+    /// The generation, and what one layer has been switched to since; `None`
+    /// where there is more to it than that.
+    #[inline]
+    pub fn latest(&self, seen: u64) -> Option<(u64, Short)> {
+        let generation = self.generation();
+        let behind = generation.checked_sub(seen)?;
+        if !(1..=NOTED as u64).contains(&behind) {
+            return None;
+        }
+        let latest = self.switch(generation)?;
+        let alone = behind == 1 || self.switch(seen + 1)?.slot == latest.slot;
+        alone.then_some((generation, latest))
     }
 
     /// The generation, and the switches that led to it from the one which was

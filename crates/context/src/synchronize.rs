@@ -10,6 +10,7 @@ use crate::{
     evaluate::marked,
     layer::{Binding, Global, Id},
     map::{Map, Place},
+    news::Short,
     resolve::Slot,
 };
 
@@ -43,11 +44,35 @@ impl Core {
     /// # Safety
     ///
     /// `environment` is the environment that `plan` describes.
-    #[cold]
+    #[inline(never)]
     pub unsafe fn synchronize(&mut self, environment: *mut u8) {
+        let latest = self.inner.news.latest(self.seen);
+        if let Some((generation, switch)) = latest.filter(|_| self.pending.is_empty()) {
+            // SAFETY: the caller vouches for `environment`.
+            if unsafe { self.follow(environment, switch) } {
+                self.seen = generation;
+                return self.settle();
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.take_in(environment) };
+    }
+
+    /// As [`synchronize`](Core::synchronize), whatever there is.
+    #[cold]
+    unsafe fn take_in(&mut self, environment: *mut u8) {
         let Some((root, keys)) = self.take_news() else {
             return;
         };
+        if let ([_], None, Keys::None, true) =
+            (&self.adopted[..], &root, &keys, self.pending.is_empty())
+        {
+            if let Some((slot, binding)) = self.adopted.pop() {
+                // SAFETY: the caller vouches for `environment`.
+                unsafe { self.switch_here(environment, slot, binding) };
+            }
+            return self.settle();
+        }
         self.epoch += 1;
         // String fields may point into the old root until they are evaluated.
         let old = root.map(|root| std::mem::replace(&mut self.root, root));
@@ -200,7 +225,13 @@ impl Core {
         // SAFETY: the caller vouches for `environment`.
         unsafe { self.sync_if_shared(environment) };
         let slot = self.slot(id);
-        let binding = Global::new(make(self));
+        let binding = make(self);
+        let leads_back = matches!(&binding, Binding::Text(value)
+            if Short::to(slot, value).is_some_and(|switch| self.leads_back(switch)));
+        let binding = match leads_back {
+            true => self.back.binding().clone(),
+            false => Global::new(binding),
+        };
         if self.global(slot).same_fixed(&binding) && self.inner.is_so(slot, &binding) {
             return Ok(());
         }
@@ -219,8 +250,14 @@ impl Core {
             Global::Bound(_) => self.global(slot).clone(),
             _ => Global::Inactive,
         };
-        // SAFETY: the caller vouches for `environment`.
-        unsafe { self.switch_here(environment, slot, binding.clone()) };
+        // SAFETY: the caller vouches for `environment`; nothing has changed since
+        // the switch was found to lead back.
+        unsafe {
+            match leads_back {
+                true => self.go_back(environment),
+                false => self.switch_here(environment, slot, binding.clone()),
+            }
+        }
         match self.inner.publish_switch(slot, binding.clone()) {
             Ok(published) => {
                 self.published(published, || [Pending::Switch(slot, binding.clone())]);
@@ -244,6 +281,11 @@ impl Core {
     ///
     /// As [`synchronize`](Core::synchronize).
     unsafe fn switch_here(&mut self, environment: *mut u8, slot: Slot, binding: Global) {
+        // SAFETY: as the caller vouches.
+        let binding = match unsafe { self.switch_and_keep(environment, slot, binding) } {
+            Some(binding) => binding,
+            None => return,
+        };
         self.epoch += 1;
         let mut changed = Vec::new();
         if self.set_global(slot, binding) {

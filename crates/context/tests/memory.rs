@@ -251,3 +251,21 @@ fn arrays_cost_what_is_in_them_and_give_it_back() {
     assert_eq!(*cx.hosts[texts.len() - 1], *"x");
     assert!(more_than(before) / texts.len() < each);
 }
+
+#[test]
+fn a_layer_that_goes_to_and_fro_allocates_nothing() {
+    let _alone = alone();
+    let (coordinator, mut cx) = open();
+    let mut peer: Cx = coordinator.context().unwrap();
+    let mut turn = || {
+        cx.activate(Session("anna")).unwrap();
+        peer.sync();
+        cx.deactivate::<Session>().unwrap();
+        peer.sync();
+    };
+    turn();
+    let before = in_use();
+    peak_since();
+    (0..3).for_each(|_| turn());
+    assert_eq!((in_use(), peak_since()), (before, before));
+}

@@ -443,6 +443,7 @@ fn run(world: &mut World, list: &mut [&mut Cx]) {
             // More at once than contexts can tell apart, so they refresh whole.
             92 if cfg!(miri) => {}
             92 => (0..40).for_each(|_| assign_by_name(world)),
+            93 => to_and_fro(world, list),
             _ => break,
         }
         if world.random.once_in(size(4, 20, 20)) {
@@ -597,6 +598,37 @@ fn off(world: &mut World, list: &mut [&mut Cx], i: usize) {
     }
 }
 
+/// Whoever it is switches a layer between two values, mostly with nothing else
+/// meanwhile, and others look now and then.
+fn to_and_fro(world: &mut World, list: &mut [&mut Cx]) {
+    let values = [
+        layer_value(&mut world.random),
+        layer_value(&mut world.random),
+    ];
+    if world.random.once_in(2) {
+        // What each context evaluates for itself would be in the way.
+        for id in ["lang", "hello", "w1", "w2", "pool"] {
+            world.deactivate(list, 0, id, |cx| cx.deactivate_named(id));
+        }
+    }
+    for turn in 0..size(12, 8, 4) {
+        let (i, value) = (world.random.below(list.len()), values[turn % 2]);
+        let layer = Named("a", value);
+        world.activate(list, i, "a", &Binding::Text(value.into()), layer);
+        if world.random.once_in(8) {
+            assign_by_name(world);
+        }
+        for j in 0..list.len() {
+            if world.random.once_in(2) {
+                world.note(format!("sync {j}"));
+                world.twins[j].synchronize(&world.log);
+                list[j].sync();
+                world.check_one(j, list[j]);
+            }
+        }
+    }
+}
+
 fn assign(world: &mut World, list: &mut [&mut Cx], i: usize) {
     let value = world.random.below(COUNT);
     let twin = &world.twins[i];
@@ -706,6 +738,7 @@ fn round(seed: u64) {
     let mut list: Vec<&mut Cx> = contexts.iter_mut().collect();
     world.trace.clear();
     while world.steps > 0 {
+        to_and_fro(&mut world, &mut list);
         run(&mut world, &mut list);
     }
     while !world.holds.is_empty() {
