@@ -18,7 +18,7 @@ use crate::{
     coordinator::Inner,
     core::Core,
     failure::{Failed, go_on},
-    layer::{Binding, Id, Switch},
+    layer::{Binding, Global, Id, Switch},
     resolve::Slot,
     sync::{self, Condvar, Mutex, lock, thread_local},
 };
@@ -28,6 +28,16 @@ use crate::{
 pub enum Transition {
     Activation,
     Deactivation,
+}
+
+impl Transition {
+    /// What a switch to this binding is.
+    pub(crate) fn to(binding: &Global) -> Transition {
+        match binding {
+            Global::Inactive => Transition::Deactivation,
+            _ => Transition::Activation,
+        }
+    }
 }
 
 type Run = dyn Fn(&mut Activation<'_>) + Send + Sync;

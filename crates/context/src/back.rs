@@ -73,15 +73,16 @@ impl Core {
     ///
     /// # Safety
     ///
-    /// `environment` is the environment that `plan` describes.
+    /// There is a way back from here, and `environment` is the environment that
+    /// `plan` describes.
     #[inline]
     pub unsafe fn follow(&mut self, environment: *mut u8, switch: Short) -> bool {
-        if self.back.here == switch && self.knows_back() {
+        if self.back.here == switch {
             return true;
         }
-        let leads_back = self.leads_back(switch);
+        let leads_back = self.back.there == switch;
         if leads_back {
-            // SAFETY: it leads back, and the caller vouches for `environment`.
+            // SAFETY: as the caller vouches.
             unsafe { self.go_back(environment) };
         }
         leads_back
@@ -95,7 +96,7 @@ impl Core {
 
     /// Whether there is a way back from here.
     #[inline]
-    fn knows_back(&self) -> bool {
+    pub fn knows_back(&self) -> bool {
         self.back.epoch == self.epoch && self.keeps()
     }
 
@@ -150,6 +151,10 @@ impl Core {
         else {
             return Some(binding);
         };
+        // Back would be here.
+        if there == here {
+            return Some(binding);
+        }
         self.epoch += 1;
         let index = slot as usize;
         self.back.cell = self.layers[index];

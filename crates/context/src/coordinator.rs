@@ -337,7 +337,7 @@ impl Inner {
     ///
     /// Returns the slots of a cycle that the binding would close; nothing has changed then.
     pub fn publish_switch(&self, slot: Slot, binding: Global) -> Result<Published, Vec<Slot>> {
-        let mut state = self.state();
+        let state = self.state();
         if let Global::Bound(bound) = &binding {
             let slots = &state.live.slots;
             let of = |slot: Slot| slots.get(slot as usize).map(|s| &s.binding);
@@ -345,6 +345,21 @@ impl Inner {
                 return Err(cycle);
             }
         }
+        Ok(self.publish_binding(state, slot, binding))
+    }
+
+    /// As [`publish_switch`](Inner::publish_switch), to a value that closes no
+    /// cycle, as it depends on nothing.
+    pub fn publish_fixed(&self, slot: Slot, binding: Global) -> Published {
+        self.publish_binding(self.state(), slot, binding)
+    }
+
+    fn publish_binding(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        slot: Slot,
+        binding: Global,
+    ) -> Published {
         let generation = state.live.generation + 1;
         let cell = &mut state.live.slots[slot as usize];
         let acting = cell.acting && !cell.binding.same_fixed(&binding);
@@ -357,11 +372,11 @@ impl Inner {
         }
         let pending = self.announce(state, generation);
         drop(old);
-        Ok(Published {
+        Published {
             generation,
             pending,
             acting,
-        })
+        }
     }
 
     /// Ends a publication: from here on others see it, unless the key set is held.
@@ -375,8 +390,16 @@ impl Inner {
     }
 
     /// Lets everybody see the live view, and wakes who sleeps for it.
-    pub fn show(&self, mut state: MutexGuard<'_, State>) {
+    #[inline]
+    pub fn show(&self, state: MutexGuard<'_, State>) {
         self.news.show(state.live.generation);
+        if state.sleepers > 0 || !state.wakers.is_empty() {
+            self.wake(state);
+        }
+    }
+
+    #[cold]
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
         let wakers = std::mem::take(&mut state.wakers);
         let sleepers = state.sleepers > 0;
         drop(state);

@@ -6,6 +6,7 @@
 //!     saved         the layer cells that it covered, the outermost of a slot
 //!                   being the global one
 //!     undo          the values that it changed
+//!   back          the other state of the layer that was switched last (`back.rs`)
 //!   root          the key set as of the last synchronization, and own assignments
 //! ```
 //!

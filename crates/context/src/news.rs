@@ -219,6 +219,26 @@ mod tests {
         assert_eq!(Short::of(1, &Global::Text("123456789".into())), None);
     }
 
+    #[cfg(not(loom))]
+    #[test]
+    fn the_latest_is_of_one_layer_alone() {
+        let news = News::new();
+        for (generation, (slot, text)) in (1..).zip([(7, "a"), (7, ""), (9, "b"), (9, "c")]) {
+            news.note(generation, switch(slot, text));
+            news.show(generation);
+            let latest = Some((generation, switch(slot, text)));
+            assert_eq!(news.latest(generation), None, "nothing is new");
+            assert_eq!(news.latest(generation - 1), latest);
+            let alone = generation % 2 == 0;
+            let before = generation.checked_sub(2).and_then(|seen| news.latest(seen));
+            assert_eq!(before, latest.filter(|_| alone));
+        }
+        assert_eq!(news.latest(1), None, "it is too long ago");
+        news.show(5);
+        assert_eq!(news.latest(4), None, "something else than a switch");
+        assert_eq!(news.latest(3), None);
+    }
+
     /// Whatever is found is what was noted, however others write meanwhile.
     #[allow(clippy::cast_possible_truncation)]
     #[cfg(loom)]
@@ -242,6 +262,9 @@ mod tests {
                     let all: Vec<Short> = (seen + 1..=generation).map(of).collect();
                     assert_eq!(switches, all);
                 }
+            }
+            if let Some((generation, latest)) = news.latest(1) {
+                assert_eq!(latest, of(generation));
             }
             writer.join().expect("it ends");
         });

@@ -46,12 +46,13 @@ impl Core {
     /// `environment` is the environment that `plan` describes.
     #[inline(never)]
     pub unsafe fn synchronize(&mut self, environment: *mut u8) {
-        let latest = self.inner.news.latest(self.seen);
-        if let Some((generation, switch)) = latest.filter(|_| self.pending.is_empty()) {
-            // SAFETY: the caller vouches for `environment`.
-            if unsafe { self.follow(environment, switch) } {
-                self.seen = generation;
-                return self.settle();
+        if self.knows_back() && self.pending.is_empty() {
+            if let Some((generation, switch)) = self.inner.news.latest(self.seen) {
+                // SAFETY: the caller vouches for `environment`.
+                if unsafe { self.follow(environment, switch) } {
+                    self.seen = generation;
+                    return self.settle();
+                }
             }
         }
         // SAFETY: as above.
@@ -226,19 +227,72 @@ impl Core {
         unsafe { self.sync_if_shared(environment) };
         let slot = self.slot(id);
         let binding = make(self);
-        let leads_back = matches!(&binding, Binding::Text(value)
-            if Short::to(slot, value).is_some_and(|switch| self.leads_back(switch)));
-        let binding = match leads_back {
-            true => self.back.binding().clone(),
-            false => Global::new(binding),
-        };
+        if let Binding::Text(value) = &binding {
+            if Short::to(slot, value).is_some_and(|switch| self.leads_back(switch)) {
+                // SAFETY: it leads back, and the caller vouches for `environment`.
+                return unsafe { self.switch_back(environment, slot) };
+            }
+        }
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.switch_to(environment, slot, Global::new(binding)) }
+    }
+
+    /// Switches the layer back that was switched last.
+    ///
+    /// # Safety
+    ///
+    /// There is a way back from here, and otherwise as
+    /// [`synchronize`](Core::synchronize).
+    unsafe fn switch_back(&mut self, environment: *mut u8, slot: Slot) -> Result<(), SwitchError> {
+        let transition = Transition::to(self.back.binding());
+        actions::check_cause(self, slot, transition)?;
+        // SAFETY: as the caller vouches.
+        unsafe { self.go_back(environment) };
+        let binding = self.global(slot).clone();
+        let published = self.inner.publish_fixed(slot, binding);
+        // SAFETY: as the caller vouches.
+        unsafe { self.switched(environment, slot, transition, published) };
+        Ok(())
+    }
+
+    /// Ends a switch that is published: notes it, and runs the actions.
+    ///
+    /// # Safety
+    ///
+    /// As [`synchronize`](Core::synchronize).
+    #[inline]
+    unsafe fn switched(
+        &mut self,
+        environment: *mut u8,
+        slot: Slot,
+        transition: Transition,
+        published: Published,
+    ) {
+        let binding = published.pending.then(|| self.global(slot).clone());
+        self.published(published, || binding.map(|it| Pending::Switch(slot, it)));
+        if published.acting {
+            // SAFETY: the caller vouches for `environment`.
+            unsafe { actions::act(self, environment, slot, transition) };
+        }
+        self.settle();
+    }
+
+    /// Switches a layer, whatever it was.
+    ///
+    /// # Safety
+    ///
+    /// As [`synchronize`](Core::synchronize).
+    #[inline(never)]
+    unsafe fn switch_to(
+        &mut self,
+        environment: *mut u8,
+        slot: Slot,
+        binding: Global,
+    ) -> Result<(), SwitchError> {
         if self.global(slot).same_fixed(&binding) && self.inner.is_so(slot, &binding) {
             return Ok(());
         }
-        let transition = match binding {
-            Global::Inactive => Transition::Deactivation,
-            _ => Transition::Activation,
-        };
+        let transition = Transition::to(&binding);
         actions::check_cause(self, slot, transition)?;
         if let Global::Bound(bound) = &binding {
             if let Some(way) = self.cycle(slot, Some(bound)) {
@@ -250,22 +304,12 @@ impl Core {
             Global::Bound(_) => self.global(slot).clone(),
             _ => Global::Inactive,
         };
-        // SAFETY: the caller vouches for `environment`; nothing has changed since
-        // the switch was found to lead back.
-        unsafe {
-            match leads_back {
-                true => self.go_back(environment),
-                false => self.switch_here(environment, slot, binding.clone()),
-            }
-        }
+        // SAFETY: the caller vouches for `environment`.
+        unsafe { self.switch_here(environment, slot, binding.clone()) };
         match self.inner.publish_switch(slot, binding.clone()) {
             Ok(published) => {
-                self.published(published, || [Pending::Switch(slot, binding.clone())]);
-                if published.acting {
-                    // SAFETY: the caller vouches for `environment`.
-                    unsafe { actions::act(self, environment, slot, transition) };
-                }
-                self.settle();
+                // SAFETY: as above.
+                unsafe { self.switched(environment, slot, transition, published) };
                 Ok(())
             }
             Err(way) => {

@@ -210,3 +210,21 @@ fn a_fork_goes_its_own_ways() {
     assert_eq!(texts(&fork), nobody());
     assert_eq!(switch(&mut cx, &mut fork, "anna"), anna());
 }
+
+/// Behind the back of the one who switches, nothing is where it believes it to be.
+#[test]
+fn what_changes_nothing_is_not_published() {
+    let (_, mut cx, mut peer) = open();
+    switch(&mut cx, &mut peer, "anna");
+    switch(&mut cx, &mut peer, "");
+    let held = cx.coordinator().require_lock();
+    peer.activate(Session("anna")).unwrap();
+    cx.deactivate::<Session>().unwrap();
+    drop(held);
+    peer.sync();
+    assert_eq!(texts(&peer), nobody());
+    cx.sync();
+    cx.deactivate::<Session>().unwrap();
+    assert!(!peer.has_news());
+    assert_eq!(switch(&mut cx, &mut peer, "anna"), anna());
+}

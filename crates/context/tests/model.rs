@@ -618,12 +618,12 @@ fn to_and_fro(world: &mut World, list: &mut [&mut Cx]) {
         if world.random.once_in(8) {
             assign_by_name(world);
         }
-        for j in 0..list.len() {
+        for (j, cx) in list.iter_mut().enumerate() {
             if world.random.once_in(2) {
                 world.note(format!("sync {j}"));
                 world.twins[j].synchronize(&world.log);
-                list[j].sync();
-                world.check_one(j, list[j]);
+                cx.sync();
+                world.check_one(j, cx);
             }
         }
     }
