@@ -60,6 +60,11 @@ pub const ALL: &[Target] = &[
     },
 ];
 
+/// Has an emulator take memory from the C library and not from GLib's own allocator. In
+/// a child of `fork`, which is what starting a program becomes under qemu before 8.0, a
+/// lock of that one is held for good if another thread had it; the C library's are free.
+const ALLOCATOR: (&str, &str) = ("G_SLICE", "always-malloc");
+
 /// The target of this name, Debian's or Rust's.
 pub fn named(name: &str) -> Result<&'static Target> {
     let is_it = |target: &&Target| target.name == name || target.triple == name;
@@ -125,7 +130,10 @@ impl Target {
             return process::command(&program.to_string_lossy());
         };
         let mut command = process::command(emulator);
-        command.args(words).arg(program);
+        command
+            .args(words)
+            .arg(program)
+            .env(ALLOCATOR.0, ALLOCATOR.1);
         command
     }
 
@@ -142,7 +150,8 @@ impl Target {
             cargo
                 .env(format!("CARGO_TARGET_{variable}_RUNNER"), self.runner())
                 // For programs that others start.
-                .env("QEMU_LD_PREFIX", format!("/usr/{}", self.tools));
+                .env("QEMU_LD_PREFIX", format!("/usr/{}", self.tools))
+                .env(ALLOCATOR.0, ALLOCATOR.1);
         }
     }
 
@@ -230,5 +239,23 @@ mod tests {
             shown.contains(&format!("--target {}", other.triple)),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn emulators_take_no_memory_from_behind_a_lock_that_a_fork_leaves_held() {
+        let variable = |command: &Command| {
+            let mut variables = command.get_envs();
+            variables.any(|(name, value)| {
+                name == ALLOCATOR.0 && value.is_some_and(|value| value == ALLOCATOR.1)
+            })
+        };
+        for target in ALL {
+            let mut cargo = process::cargo(["test"]);
+            target.build_with(&mut cargo);
+            let emulated = !target.runs_here();
+            assert_eq!(variable(&cargo), emulated, "{}", target.name);
+            let started = target.start(Path::new("program"));
+            assert_eq!(variable(&started), emulated, "{}", target.name);
+        }
     }
 }
