@@ -15,20 +15,22 @@
 //! its line of the table, so the program's wishes ([`Program::wish`]) take effect
 //! when it returns, and so does everything it had.
 
+mod visits;
+
 use core::fmt;
 use core::mem::{self, ManuallyDrop};
-use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 use crate::attributes::{Attributes, Role};
 use crate::kernel::{self, Errno, call};
-use crate::lock::{Locked, Once, PriorityMutex};
+use crate::lock::{Once, PriorityMutex};
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
 use crate::rung::guard::Guard;
 use crate::rung::{Means, Obstacle, Return, Rung, scheduling};
 use crate::table::{Entry, Region, Scheduling, Slot, Table, TableError};
-use crate::visit::{self, Going, Mover, Put, Visitor};
+use crate::visit::{self, Put, Visitor};
+use visits::Visit;
 
 /// Why a program cannot be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,8 +252,9 @@ impl Program {
             None => self.visit(),
         };
         if let Ok(mut visit) = visit {
-            visit.apply(self, |machine, out| {
-                machine.add_from(slot, tid, kind, from, is_visiting, out);
+            visit.apply(self, |machine, out| match is_visiting {
+                true => machine.add_visiting(slot, tid, kind, out),
+                false => machine.add_from(slot, tid, kind, from, out),
             });
         }
         Ok(slot)
@@ -655,135 +658,6 @@ impl Program {
         let means = self.means.get()?;
         (!self.is_over.load(Ordering::Acquire)).then_some(means)
     }
-
-    /// The lock, of a thread that is not lazy while it waits for it and has it.
-    fn visit(&self) -> Result<Visit<'_>, Errno> {
-        let tid = kernel::thread_id();
-        let means = self.means();
-        let visitor = means.and_then(|it| self.come_home(tid, false, it));
-        self.visit_as(visitor, tid)
-    }
-
-    fn visit_as(&self, visitor: Option<Visitor>, tid: u32) -> Result<Visit<'_>, Errno> {
-        let lines = self.table.lines();
-        let locked = self.state.lock_as(tid);
-        let mut state = locked.inspect_err(|_| {
-            // Nobody visits in the middle of a visit of its own.
-            if let Some(visitor) = visitor {
-                let _ = lines.update(visitor.identity, |it| it.is_visiting = false);
-            }
-        })?;
-        if let Some(visitor) = &visitor {
-            let region = visit::arrive(lines, visitor);
-            let Visitor { slot, tid, .. } = *visitor;
-            state.apply(self, |machine, out| machine.arrive(slot, tid, region, out));
-        }
-        Ok(Visit {
-            program: self,
-            state: ManuallyDrop::new(state),
-            visitor,
-        })
-    }
-
-    /// Where lazy threads cannot return, nobody comes home.
-    fn come_home(&self, tid: u32, is_lazy: bool, means: &Means) -> Option<Visitor> {
-        if means.returns() == Return::Never {
-            return None;
-        }
-        let lines = self.table.lines();
-        let identity = kernel::identity();
-        let is_mine = lines.entry(identity).is_ok_and(|it| it.tid == tid);
-        let identity = match is_mine {
-            true => identity,
-            false => lines.by_thread_id(tid)?.1.identity,
-        };
-        visit::come_home(lines, identity, tid, is_lazy, means)
-    }
-
-    fn note_refusal(&self, said: Result<(), Errno>) {
-        match said {
-            Ok(()) | Err(Errno(libc::ESRCH)) => {}
-            Err(Errno(error)) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                self.refused_last.store(error, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// This thread has let the lock go, and makes itself lazy.
-    fn go(&self, mut going: Going) {
-        // Also while all is about to end: what it does to itself it takes back.
-        let Some(means) = self.means.get() else {
-            return;
-        };
-        loop {
-            let lines = self.table.lines();
-            let was_moved = visit::go(lines, &going, means);
-            self.note_refusal(was_moved.map(|_| ()));
-            if was_moved != Ok(true) {
-                return;
-            }
-            let tid = kernel::thread_id();
-            let visitor = self.come_home(tid, true, means);
-            let again = self.visit_as(visitor, tid).ok().and_then(Visit::end);
-            match again {
-                Some(again) => going = again,
-                None => return,
-            }
-        }
-    }
-}
-
-/// The lock, while somebody has it who is where the program wants it.
-struct Visit<'p> {
-    program: &'p Program,
-    state: ManuallyDrop<Locked<'p, State>>,
-    /// Nothing of a thread that is not listed.
-    visitor: Option<Visitor>,
-}
-
-impl Visit<'_> {
-    /// Lets the lock go; what is left to be done without it.
-    fn end(self) -> Option<Going> {
-        let mut visit = ManuallyDrop::new(self);
-        visit.let_go()
-    }
-
-    /// # Once
-    /// The lock is not there afterwards.
-    fn let_go(&mut self) -> Option<Going> {
-        let going = self.visitor.and_then(|visitor| {
-            let to = self.state.machine.leave(visitor.slot, visitor.tid);
-            let means = self.program.means.get()?;
-            visit::leave(self.program.table.lines(), visitor, to, means)
-        });
-        // SAFETY: it is dropped here, and by nobody else: whoever calls this does not
-        // use it any more.
-        unsafe { ManuallyDrop::drop(&mut self.state) };
-        going
-    }
-}
-
-impl Deref for Visit<'_> {
-    type Target = State;
-
-    fn deref(&self) -> &State {
-        &self.state
-    }
-}
-
-impl DerefMut for Visit<'_> {
-    fn deref_mut(&mut self) -> &mut State {
-        &mut self.state
-    }
-}
-
-impl Drop for Visit<'_> {
-    fn drop(&mut self) {
-        if let Some(going) = self.let_go() {
-            self.program.go(going);
-        }
-    }
 }
 
 impl Drop for Program {
@@ -813,26 +687,6 @@ impl State {
             *is_doubtful |= put == Ok(Put::Doubtful);
             program.note_refusal(put.map(|_| ()));
         });
-    }
-}
-
-impl Mover for Means {
-    fn own(&self, tid: u32) -> Result<Scheduling, Errno> {
-        scheduling::of(tid)
-    }
-
-    fn is_left_alone(&self, own: &Scheduling) -> bool {
-        scheduling::is_realtime(own.policy)
-    }
-
-    fn apply(
-        &self,
-        tid: u32,
-        from: Placement,
-        to: Placement,
-        own: &Scheduling,
-    ) -> Result<(), Errno> {
-        Means::apply(self, tid, from, to, own)
     }
 }
 

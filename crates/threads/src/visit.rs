@@ -176,7 +176,11 @@ pub(crate) fn put(lines: Lines<'_>, action: Action, mover: &impl Mover) -> Resul
     }
     let region = placement.region();
     if entry.is_visiting && [entry.region, region].contains(&Region::Lazy) {
-        // It is at home in a moment, and looked at when it has the lock.
+        // It is looked at when it has the lock. What it does to come home is done here as
+        // well: it may not have a processor for it.
+        if entry.region == Region::Lazy {
+            mover.apply(tid, Placement::Lazy, Placement::Own, &entry.own)?;
+        }
         return Ok(Put::Done);
     }
     let (from, own) = match entry.region {

@@ -142,12 +142,20 @@ impl<'m> Machine<'m> {
 
     /// A thread begins. Whoever was in its place before has ended unseen.
     pub fn add(&mut self, slot: Slot, tid: u32, kind: Kind, out: Sink<'_>) {
-        self.add_from(slot, tid, kind, Region::Own, false, out);
+        self.begin(slot, tid, kind, Region::Own, false, out);
     }
 
-    /// A thread begins that is in this region already: it has inherited it. Or it tells so
-    /// itself, as [`Machine::arrive`] has it.
-    pub fn add_from(
+    /// A thread begins that is in this region already: it has inherited it.
+    pub fn add_from(&mut self, slot: Slot, tid: u32, kind: Kind, from: Region, out: Sink<'_>) {
+        self.begin(slot, tid, kind, from, false, out);
+    }
+
+    /// A thread begins, and tells so itself: it is not lazy until [`Machine::leave`].
+    pub fn add_visiting(&mut self, slot: Slot, tid: u32, kind: Kind, out: Sink<'_>) {
+        self.begin(slot, tid, kind, Region::Own, true, out);
+    }
+
+    fn begin(
         &mut self,
         slot: Slot,
         tid: u32,

@@ -10,8 +10,8 @@ use crate::attributes::Attributes;
 use crate::attributes::Priority;
 use crate::mediator::{Kind, Machine, Node, Settings};
 use crate::sync::Ordering;
-use crate::table::models::Memory;
 use crate::table::Entry;
+use crate::table::models::Memory;
 
 const OWN: u8 = 0;
 const FAST: u8 = 1;
