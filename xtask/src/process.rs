@@ -32,6 +32,15 @@ pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     command
 }
 
+/// Has Cargo link programs for a target with this compiler, unless the user has named one.
+pub fn link_with(cargo: &mut Command, target: &str, compiler: &str) {
+    let target = target.replace('-', "_").to_uppercase();
+    let variable = format!("CARGO_TARGET_{target}_LINKER");
+    if std::env::var_os(&variable).is_none() {
+        cargo.env(variable, compiler);
+    }
+}
+
 /// `cargo` of another installed toolchain.
 pub fn cargo_of<'a>(toolchain: &str, arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = command("rustup");

@@ -117,13 +117,7 @@ fn build_with(
     cargo.args(["--profile", profile]).args(features);
     if let Some(target) = target {
         cargo.args(["--target", target]);
-        let linker = format!(
-            "CARGO_TARGET_{}_LINKER",
-            target.replace('-', "_").to_uppercase()
-        );
-        if std::env::var_os(&linker).is_none() {
-            cargo.env(linker, cc);
-        }
+        process::link_with(&mut cargo, target, cc);
     }
     let shown = process::display(&cargo);
     eprintln!("$ {shown}");

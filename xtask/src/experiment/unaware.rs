@@ -139,6 +139,8 @@ fn install(machine: Machine, folder: &Path) -> Result<()> {
     let mut made = crate::metadata::target_directory()?;
     if machine == Machine::Small {
         cargo.args(["--target", SMALL_TARGET]);
+        // The system's own has no libraries for it, unless somebody asked for them.
+        process::link_with(&mut cargo, SMALL_TARGET, machine.compiler());
         made.push(SMALL_TARGET);
     }
     if !cargo.status()?.success() {
