@@ -181,16 +181,11 @@ fn rustc(target: Option<&str>, arguments: &[&str]) -> Result<String> {
     if let Some(target) = target {
         rustc.args(["--target", target]);
     }
-    // Others may lay out a tree at the same time.
-    let folder = process::scratch(&format!("dist/{}", std::process::id()))?;
-    let output = rustc
-        .arg("--out-dir")
-        .arg(&folder)
-        .arg("-")
-        .stdin(std::process::Stdio::null());
-    let output = output.output().context("rustc does not start");
-    let _ = std::fs::remove_dir_all(&folder);
-    let output = output?;
+    // Others, in this process too, may ask at the same time.
+    let folder = tempfile::tempdir_in(process::scratch("dist")?)?;
+    rustc.arg("--out-dir").arg(folder.path()).arg("-");
+    rustc.stdin(std::process::Stdio::null());
+    let output = rustc.output().context("rustc does not start")?;
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said += &String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
@@ -214,6 +209,15 @@ mod tests {
     fn a_pointer_is_as_large_as_here() {
         let here = u32::try_from(size_of::<usize>()).unwrap();
         assert_eq!(pointer_bytes(None).unwrap(), here);
+    }
+
+    #[test]
+    fn several_may_ask_the_compiler_at_the_same_time() {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| system_libraries(None).unwrap());
+            }
+        });
     }
 
     #[test]
