@@ -61,7 +61,7 @@ pub const ALL: &[Target] = &[
 ];
 
 /// Has an emulator take memory from the C library and not from GLib's own allocator. In
-/// a child of `fork`, which is what starting a program becomes under qemu before 8.0, a
+/// a child of `fork`, which is what starting a program becomes under qemu 7.2, a
 /// lock of that one is held for good if another thread had it; the C library's are free.
 const ALLOCATOR: (&str, &str) = ("G_SLICE", "always-malloc");
 
