@@ -18,7 +18,9 @@ use super::mediator::Shared;
 /// has it, and so is beyond the mediator's reach.
 pub struct Mutex<T> {
     shared: Arc<Shared>,
-    /// The kernel's number of the thread that has it, or 0; a hint.
+    /// The kernel's number of the thread that has it, or had it last, or 0; a hint.
+    /// Who lets go of it does not say so: nobody looks unless it is taken, and then
+    /// who had it last is oftener right than nobody.
     owner: AtomicU32,
     value: sync::Mutex<T>,
 }
@@ -46,35 +48,35 @@ impl<T> Mutex<T> {
     /// # Errors
     /// As [`std::sync::Mutex::lock`]: somebody who had it has panicked.
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let locked = match self.value.try_lock() {
-            Ok(value) => Ok(value),
-            Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
+        let (locked, told) = match self.value.try_lock() {
+            Ok(value) => (Ok(value), None),
+            Err(TryLockError::Poisoned(poisoned)) => (Err(poisoned), None),
             Err(TryLockError::WouldBlock) => self.wait(),
         };
-        // Kept by the number of the thread, so that nobody has to be asked for it.
+        // Kept by the number of the thread, so that nobody has to be asked for it, and
+        // before the mediator hears that it waits no more: a lazy thread takes long
+        // to say so, and has the mutex meanwhile.
         self.owner.store(own_number(), Ordering::Relaxed);
-        let guard = |value| MutexGuard {
-            owner: &self.owner,
-            value,
-        };
+        if let Some(identity) = told {
+            self.shared.served(identity);
+        }
         match locked {
-            Ok(value) => Ok(guard(value)),
-            Err(poisoned) => Err(PoisonError::new(guard(poisoned.into_inner()))),
+            Ok(value) => Ok(MutexGuard { value }),
+            Err(poisoned) => Err(PoisonError::new(MutexGuard {
+                value: poisoned.into_inner(),
+            })),
         }
     }
 
+    /// The value, and who waited for it, if the mediator was told.
     #[cold]
-    fn wait(&self) -> LockResult<sync::MutexGuard<'_, T>> {
-        let identity = kernel::identity();
+    fn wait(&self) -> (LockResult<sync::MutexGuard<'_, T>>, Option<u64>) {
         let owner = self.owner.load(Ordering::Relaxed);
-        if owner != 0 {
+        let told = (owner != 0).then(kernel::identity);
+        if let Some(identity) = told {
             self.shared.waits(identity, owner);
         }
-        let locked = self.value.lock();
-        if owner != 0 {
-            self.shared.served(identity);
-        }
-        locked
+        (self.value.lock(), told)
     }
 
     /// The value of a mutex that is nobody's any more.
@@ -89,7 +91,6 @@ impl<T> Mutex<T> {
 /// The value of a [`Mutex`], until it is dropped.
 #[must_use = "nobody has the value any more when this is dropped"]
 pub struct MutexGuard<'m, T> {
-    owner: &'m AtomicU32,
     value: sync::MutexGuard<'m, T>,
 }
 
@@ -104,12 +105,6 @@ impl<T> Deref for MutexGuard<'_, T> {
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
-    }
-}
-
-impl<T> Drop for MutexGuard<'_, T> {
-    fn drop(&mut self) {
-        self.owner.store(0, Ordering::Relaxed);
     }
 }
 
