@@ -109,7 +109,7 @@ impl Core {
                 let planned = &values[index as usize];
                 let base = planned.base(layers);
                 let guess = &mut self.guesses[index as usize];
-                let column = row.and_then(|row| row.column_near(base, guess));
+                let column = row.and_then(|row| row.column_near(&self.root, base, guess));
                 put(index, planned, planned.cell(column), parent.then(base).main);
             }
         }

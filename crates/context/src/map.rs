@@ -58,7 +58,15 @@ pub struct Column {
 /// The values below one parent, in one piece of memory with its hash: entering
 /// a session among many waits for this, and for nothing else.
 #[derive(Clone)]
-struct Few(ThinArc<Hash, Column>);
+struct Stored(ThinArc<Head, Column>);
+
+/// What a row begins with.
+#[derive(Clone, Copy)]
+pub struct Head {
+    hash: Hash,
+    /// How many values have rows of their own, being too many for this one.
+    apart: usize,
+}
 
 /// Most values below one parent that are searched one after the other.
 const FEW: usize = 16;
@@ -69,30 +77,22 @@ const EXPECTED_BYTES: usize = 512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const LINE_BYTES: usize = 64;
 
-/// More values below one parent than that.
-#[derive(Clone)]
-struct Many {
-    parent: Hash,
-    columns: Trie<Column>,
-}
-
 /// The persistent key set.
 #[derive(Clone, Default)]
 pub struct Map {
-    few: Trie<Few>,
-    /// Parents that are not among the few.
-    many: Trie<Many>,
+    rows: Trie<Stored>,
 }
 
 /// The values below one parent.
 #[derive(Clone, Copy)]
 pub enum Row<'m> {
     Few(&'m [Column]),
-    Many(&'m Trie<Column>),
+    /// More than a few, each in a row of its own.
+    Many(&'m Head),
 }
 
 /// A name in the form that the map looks up: parent and last level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Place {
     pub parent: Hash,
     pub base: Hash,
@@ -114,10 +114,10 @@ impl Place {
     }
 }
 
-impl Item for Few {
+impl Item for Stored {
     #[inline]
     fn hash(&self) -> Hash {
-        self.0.header.header
+        self.0.header.header.hash
     }
 
     /// A session has several values, and the waits for them are one wait if the
@@ -138,116 +138,140 @@ impl Item for Few {
     }
 }
 
-impl Item for Many {
-    fn hash(&self) -> Hash {
-        self.parent
+impl Stored {
+    fn of_few<'a>(hash: Hash, length: usize, at: &dyn Fn(usize) -> &'a Column) -> Stored {
+        let head = Head { hash, apart: 0 };
+        let columns = (0..length).map(|place| at(place).clone());
+        Stored(ThinArc::from_header_and_iter(head, columns))
+    }
+
+    fn of_many(hash: Hash, apart: usize) -> Stored {
+        let head = Head { hash, apart };
+        Stored(ThinArc::from_header_and_iter(head, std::iter::empty()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.header.header.apart == 0 && self.0.slice.is_empty()
     }
 }
 
-impl Item for Column {
-    fn hash(&self) -> Hash {
-        self.base
-    }
-}
-
-impl Few {
-    fn new(parent: Hash, columns: impl ExactSizeIterator<Item = Column>) -> Few {
-        Few(ThinArc::from_header_and_iter(parent, columns))
-    }
-
-    fn columns(&self) -> &[Column] {
-        &self.0.slice
+impl Head {
+    /// The hash of a row that a value has for itself. No name has it, as it is
+    /// that of the levels the wrong way round.
+    fn hash_of(&self, base: Hash) -> Hash {
+        base.then(self.hash)
     }
 }
 
 impl Map {
     /// Whether both are known to have the same keys, at a glance.
     pub fn is_copy_of(&self, other: &Map) -> bool {
-        self.few.is_copy_of(&other.few) && self.many.is_copy_of(&other.many)
+        self.rows.is_copy_of(&other.rows)
     }
 
     /// The row of a parent.
     #[inline]
     pub fn row(&self, parent: Hash) -> Option<Row<'_>> {
-        match self.few.get(parent) {
-            Some(few) => Some(Row::Few(few.columns())),
-            None => Some(Row::Many(&self.many.get(parent)?.columns)),
-        }
+        let row = &self.rows.get(parent)?.0;
+        Some(match row.header.header.apart {
+            0 => Row::Few(&row.slice),
+            _ => Row::Many(&row.header.header),
+        })
     }
 
     /// The value at a place.
     pub fn get(&self, place: Place) -> Option<&Column> {
-        self.row(place.parent)?.column(place.base)
+        self.row(place.parent)?.column(self, place.base)
     }
 
     /// Puts a value at its place.
     pub fn insert(&mut self, parent: Hash, column: Column) {
-        let named = |many: &mut Many| many.columns.insert(column.clone());
-        if self.many.change(parent, named) {
-            return;
-        }
-        let old = self.few.get(parent).map_or(&[][..], Few::columns);
+        let old = match self.row(parent) {
+            Some(Row::Many(&head)) => {
+                let new = self.alone(&head, column.base).is_none();
+                self.put_alone(&head, &column);
+                let count = head.apart + usize::from(new);
+                self.rows.insert(Stored::of_many(parent, count));
+                return;
+            }
+            Some(Row::Few(columns)) => columns,
+            None => &[],
+        };
         let place = old.iter().position(|other| other.base == column.base);
         let place = place.unwrap_or(old.len());
-        let all = (0..old.len().max(place + 1)).map(|at| match at == place {
-            true => column.clone(),
-            false => old[at].clone(),
-        });
-        if all.len() <= FEW {
-            self.few.insert(Few::new(parent, all));
-        } else {
-            let columns = Trie::of(all.collect());
-            self.few.remove(parent);
-            self.many.insert(Many { parent, columns });
+        let length = old.len().max(place + 1);
+        let at = |at| if at == place { &column } else { &old[at] };
+        if length <= FEW {
+            let row = Stored::of_few(parent, length, &at);
+            self.rows.insert(row);
+            return;
         }
+        let old = old.to_vec();
+        let head = Head {
+            hash: parent,
+            apart: length,
+        };
+        old.iter().for_each(|column| self.put_alone(&head, column));
+        self.put_alone(&head, &column);
+        self.rows.insert(Stored::of_many(parent, length));
     }
 
     /// Removes the value at a place; an empty row goes with it.
     pub fn remove(&mut self, place: Place) -> bool {
-        if self.get(place).is_none() {
+        let Some(row) = self.row(place.parent) else {
             return false;
-        }
-        let mut empty = false;
-        let without = |many: &mut Many| {
-            many.columns.remove(place.base);
-            empty = many.columns.is_empty();
         };
-        if self.many.change(place.parent, without) {
-            if empty {
-                self.many.remove(place.parent);
+        let Some(gone) = row.column(self, place.base) else {
+            return false;
+        };
+        let rest = match row {
+            Row::Few(columns) => {
+                let kept = |column: &&Column| column.base != gone.base;
+                let kept: Vec<&Column> = columns.iter().filter(kept).collect();
+                Stored::of_few(place.parent, kept.len(), &|at| kept[at])
             }
-        } else if let Some(few) = self.few.get(place.parent) {
-            let mut kept = few.columns().to_vec();
-            kept.retain(|column| column.base != place.base);
-            if kept.is_empty() {
-                self.few.remove(place.parent);
-            } else {
-                self.few.insert(Few::new(place.parent, kept.into_iter()));
+            Row::Many(&head) => {
+                self.rows.remove(head.hash_of(place.base));
+                Stored::of_many(place.parent, head.apart - 1)
             }
+        };
+        if rest.is_empty() {
+            self.rows.remove(place.parent);
+        } else {
+            self.rows.insert(rest);
         }
         true
     }
 
+    /// Puts a value in a row of its own.
+    fn put_alone(&mut self, head: &Head, column: &Column) {
+        self.rows
+            .insert(Stored::of_few(head.hash_of(column.base), 1, &|_| column));
+    }
+
+    /// A value that has a row of its own.
+    fn alone(&self, head: &Head, base: Hash) -> Option<&Column> {
+        self.rows.get(head.hash_of(base))?.0.slice.first()
+    }
+
     /// Every value, in no particular order.
     pub fn for_each<'a>(&'a self, mut f: impl FnMut(&'a Column)) {
-        self.few
-            .for_each(&mut |few| few.columns().iter().for_each(&mut f));
-        self.many
-            .for_each(&mut |many| many.columns.for_each(&mut f));
+        self.rows
+            .for_each(&mut |row| row.0.slice.iter().for_each(&mut f));
     }
 }
 
 impl<'m> Row<'m> {
-    /// A value of this row.
-    pub fn column(self, base: Hash) -> Option<&'m Column> {
-        self.column_near(base, &mut 0)
+    /// A value of this row of a map.
+    pub fn column(self, map: &'m Map, base: Hash) -> Option<&'m Column> {
+        self.column_near(map, base, &mut 0)
     }
 
     /// A value of this row, looked for first where it stood in another row.
     /// Rows of one kind are mostly filled in one order, and a guess fetches the
     /// value while the row's own hash is still on its way.
     #[inline]
-    pub fn column_near(self, base: Hash, guess: &mut u8) -> Option<&'m Column> {
+    pub fn column_near(self, map: &'m Map, base: Hash, guess: &mut u8) -> Option<&'m Column> {
         match self {
             Row::Few(columns) => {
                 let guessed = columns.get(usize::from(*guess));
@@ -255,7 +279,7 @@ impl<'m> Row<'m> {
                     .filter(|column| column.base == base)
                     .or_else(|| search(columns, base, guess))
             }
-            Row::Many(columns) => columns.get(base),
+            Row::Many(head) => map.alone(head, base),
         }
     }
 }
