@@ -8,7 +8,8 @@
 
 use std::{
     cell::RefCell,
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// What happened to a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transition {
     Activation,
     Deactivation,
@@ -50,7 +51,18 @@ struct Action {
     idle: Condvar,
 }
 
-type Table = HashMap<(Slot, Transition), Vec<Arc<Action>>>;
+/// What an action is registered for.
+type Key = (Slot, Transition);
+
+/// By their keys; those with one key in the order in which they came.
+type Table = Vec<(Key, Arc<Action>)>;
+
+/// Where the actions of a key stand, or would.
+fn places(table: &Table, key: Key) -> Range<usize> {
+    let start = table.partition_point(|(other, _)| *other < key);
+    let count = table[start..].iter().take_while(|(other, _)| *other == key);
+    start..start + count.count()
+}
 
 /// The actions of a coordinator.
 #[derive(Default)]
@@ -63,7 +75,7 @@ pub struct Actions {
 #[must_use = "the action is removed when its registration is dropped"]
 pub struct Registration {
     inner: Arc<Inner>,
-    key: (Slot, Transition),
+    key: Key,
     action: Arc<Action>,
 }
 
@@ -211,10 +223,10 @@ impl Coordinator {
             idle: Condvar::new(),
         });
         let key = (slot, transition);
-        lock(&inner.actions.table)
-            .entry(key)
-            .or_default()
-            .push(action.clone());
+        let mut table = lock(&inner.actions.table);
+        let end = places(&table, key).end;
+        table.insert(end, (key, action.clone()));
+        drop(table);
         inner.state().live.slots[slot as usize].acting = true;
         Registration { inner, key, action }
     }
@@ -223,10 +235,12 @@ impl Coordinator {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut table = lock(&self.inner.actions.table);
-        if let Some(list) = table.get_mut(&self.key) {
-            list.retain(|other| !Arc::ptr_eq(other, &self.action));
-        }
+        let is_it = |(_, other): &(Key, Arc<Action>)| Arc::ptr_eq(other, &self.action);
+        let mut places = places(&table, self.key);
+        let place = places.find(|place| is_it(&table[*place]));
+        let removed = place.map(|place| table.remove(place));
         drop(table);
+        drop(removed);
         let own = RUNS.with(|runs| {
             let runs = runs.borrow();
             runs.acting
@@ -359,12 +373,11 @@ unsafe fn run_item(core: &mut Core, environment: *mut u8, item: Item, failed: &m
     } = item;
     causes.push((number(core), slot, transition));
     let outer = RUNS.with(|runs| std::mem::replace(&mut runs.borrow_mut().causes, causes));
-    let actions = lock(&core.inner.actions.table)
-        .get(&(slot, transition))
-        .cloned()
-        .unwrap_or_default();
+    let table = lock(&core.inner.actions.table);
+    let actions = table[places(&table, (slot, transition))].to_vec();
+    drop(table);
     let layer = core.inner.layer_id(slot);
-    for action in actions {
+    for (_, action) in actions {
         if !action.start() {
             continue;
         }

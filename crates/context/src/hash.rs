@@ -11,7 +11,7 @@ use std::{
 };
 
 /// The hash of a name, of the parent of one, or of a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Hash {
     pub main: u64,
     pub check: u64,

@@ -5,10 +5,7 @@
 //! works from: for each layer, the values that it touches, those with a common
 //! parent together.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use milieu_keys::{
     Pattern, Rules,
@@ -254,9 +251,12 @@ fn group(values: &[Planned], of: &[u32]) -> Touched {
 /// The names that a coordinator knows.
 #[derive(Default)]
 pub struct Schema {
-    layers: HashMap<Arc<str>, Slot>,
+    /// The identifiers of layers, by number.
     ids: Vec<Arc<str>>,
-    values: HashMap<&'static str, Arc<ValueSpec>>,
+    /// The numbers of layers, in the order of their identifiers.
+    layers: Vec<Slot>,
+    /// Values by their patterns, in the order of these.
+    values: Vec<(&'static str, Arc<ValueSpec>)>,
     enums: Vec<Vec<String>>,
     /// A handful, so that looking through them takes no time.
     plans: Vec<(Identity, Arc<Plan>)>,
@@ -269,26 +269,31 @@ pub struct Schema {
 impl Schema {
     /// The number of a layer; unknown ones get the next.
     pub fn slot(&mut self, id: &str) -> Slot {
-        if let Some(slot) = self.layers.get(id) {
-            return *slot;
-        }
+        let place = match self.layer_place(id) {
+            Ok(place) => return self.layers[place],
+            Err(place) => place,
+        };
         let slot = Slot::try_from(self.ids.len()).expect("fewer than 2^32 layers");
-        let id: Arc<str> = id.into();
-        self.ids.push(id.clone());
-        self.layers.insert(id, slot);
+        self.ids.push(id.into());
+        self.layers.insert(place, slot);
         slot
     }
 
     /// The number of a layer, if it is known.
     pub fn known_slot(&self, id: &str) -> Option<Slot> {
-        self.layers.get(id).copied()
+        Some(self.layers[self.layer_place(id).ok()?])
+    }
+
+    /// Where among the layers one stands, or where it would.
+    fn layer_place(&self, id: &str) -> Result<usize, usize> {
+        self.layers
+            .binary_search_by(|slot| (*self.ids[*slot as usize]).cmp(id))
     }
 
     /// The identifiers of the layers that some value depends on, sorted.
     pub fn used_layers(&self) -> Vec<String> {
         let mut used: Vec<String> = self
-            .values
-            .values()
+            .known_values()
             .flat_map(|spec| {
                 spec.slots
                     .iter()
@@ -312,19 +317,29 @@ impl Schema {
 
     /// A value by its pattern.
     pub fn value(&self, pattern: &str) -> Option<Arc<ValueSpec>> {
-        self.values.get(pattern).cloned()
+        let place = self.value_place(pattern).ok()?;
+        Some(self.values[place].1.clone())
+    }
+
+    /// Where among the values one stands, or where it would.
+    fn value_place(&self, pattern: &str) -> Result<usize, usize> {
+        self.values
+            .binary_search_by(|(known, _)| (*known).cmp(pattern))
+    }
+
+    fn known_values(&self) -> impl Iterator<Item = &Arc<ValueSpec>> {
+        self.values.iter().map(|(_, spec)| spec)
     }
 
     /// Every value whose pattern a concrete name can come from.
     pub fn values_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<ValueSpec>> {
-        self.values
-            .values()
+        self.known_values()
             .filter(move |spec| spec.pattern.matches(name))
     }
 
     /// Whether an environment calls the key a secret.
     pub fn is_secret(&self, name: &str) -> bool {
-        let mut values = self.values.values();
+        let mut values = self.known_values();
         values.any(|spec| spec.rules.secret() && spec.pattern.declares(name))
     }
 
@@ -345,8 +360,7 @@ impl Schema {
             let spec = self.describe_value(descriptor)?;
             // The name of an array is that of no other key.
             let clash = self
-                .values
-                .values()
+                .known_values()
                 .chain(&all)
                 .filter(|other| other.is_array() == spec.is_array())
                 .filter(|other| other.tag != spec.tag && !(other.overlaps || spec.overlaps))
@@ -364,28 +378,24 @@ impl Schema {
 
     /// Remembers an environment.
     pub fn remember(&mut self, environment: &Description, specs: Vec<Arc<ValueSpec>>) -> Arc<Plan> {
-        for (i, spec) in specs.iter().enumerate() {
-            let others = self.values.values().chain(&specs[..i]);
+        self.meeting |= specs.iter().enumerate().any(|(i, spec)| {
+            let others = self.known_values().chain(&specs[..i]);
             let mut others = others.filter(|other| !Arc::ptr_eq(other, spec));
-            self.meeting |= others.any(|other| other.pattern.unifies(&spec.pattern));
-        }
+            others.any(|other| other.pattern.unifies(&spec.pattern))
+        });
         let ids = self.ids.clone();
-        let planned = environment
-            .values
-            .iter()
-            .zip(specs)
-            .map(|(descriptor, spec)| {
-                if let Entry::Vacant(vacant) = self.values.entry(descriptor.pattern) {
-                    vacant.insert(spec.clone());
-                    if spec.is_array() {
-                        self.arrays.push(spec.clone());
-                    }
+        let mut planned = Vec::new();
+        for (descriptor, spec) in environment.values.iter().zip(specs) {
+            if let Err(place) = self.value_place(descriptor.pattern) {
+                let named = (descriptor.pattern, spec.clone());
+                self.values.insert(place, named);
+                if spec.is_array() {
+                    self.arrays.push(spec.clone());
                 }
-                Planned::new(spec, descriptor)
-            });
-        let plan = Arc::new(Plan::new(planned.collect(), |slot| {
-            ids[slot as usize].clone()
-        }));
+            }
+            planned.push(Planned::new(spec, descriptor));
+        }
+        let plan = Arc::new(Plan::new(planned, |slot| ids[slot as usize].clone()));
         self.plans.push((environment.identity, plan.clone()));
         plan
     }
@@ -406,10 +416,8 @@ impl Schema {
             });
         }
         let tag = self.tag(descriptor.kind, &rules);
-        if let Some(known) = self.values.get(pattern) {
-            if known.tag == tag {
-                return Ok(known.clone());
-            }
+        if let Some(known) = self.value(pattern).filter(|known| known.tag == tag) {
+            return Ok(known);
         }
         let parsed = parse(pattern)?;
         let own = self.resolution(&parsed);

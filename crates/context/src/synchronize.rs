@@ -1,6 +1,8 @@
 //! Synchronization points (CoElektra, III-D) and switches that everybody sees.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
+
+use milieu_keys::sort;
 
 use crate::{
     SwitchError,
@@ -387,21 +389,7 @@ impl Core {
         self.pending.push((generation, pending));
         let count = self.pending.len();
         if count >= 64 && count.is_power_of_two() {
-            let mut known = HashSet::new();
-            let mut last = |pending: &Pending| match pending {
-                Pending::Switch(slot, _) => known.insert((Some(*slot), Place::default())),
-                Pending::Key(place, _) => known.insert((None, *place)),
-                // Only one that begins by clearing the array makes up for others.
-                Pending::Array(edit) => match edit.cleared {
-                    true => known.insert((None, edit.array.place)),
-                    false => !known.contains(&(None, edit.array.place)),
-                },
-            };
-            let mut kept = std::mem::take(&mut self.pending);
-            kept.reverse();
-            kept.retain(|(_, pending)| last(pending));
-            kept.reverse();
-            self.pending = kept;
+            keep_last(&mut self.pending);
         }
     }
 
@@ -416,4 +404,28 @@ impl Core {
             through: through.collect(),
         }
     }
+}
+
+/// Keeps the last of several for one layer or key.
+fn keep_last(pending: &mut Vec<(u64, Pending)>) {
+    // What it is for, and whether it makes up for those before it.
+    let what = |at: usize| match &pending[at].1 {
+        Pending::Switch(slot, _) => ((Some(*slot), Place::default()), true),
+        Pending::Key(place, _) => ((None, *place), true),
+        // Only one that begins by clearing the array makes up for others.
+        Pending::Array(edit) => ((None, edit.array.place), edit.cleared),
+    };
+    let mut last_first: Vec<usize> = (0..pending.len()).rev().collect();
+    sort::by(&mut last_first, |&a, &b| what(a).0.cmp(&what(b).0));
+    let mut kept = vec![false; pending.len()];
+    let mut made_up = None;
+    for at in last_first {
+        let (what, whole) = what(at);
+        kept[at] = made_up != Some(what);
+        if whole {
+            made_up = Some(what);
+        }
+    }
+    let mut kept = kept.into_iter();
+    pending.retain(|_| kept.next() == Some(true));
 }
