@@ -422,19 +422,12 @@ impl Schema {
         let parsed = parse(pattern)?;
         let own = self.resolution(&parsed);
         check_array(descriptor, &parsed, &rules)?;
-        let alternates = |schema: &mut Schema, prefix: &str| {
-            alternates(descriptor, prefix)
-                .map(|name| Ok(schema.resolution(&parse(name)?)))
-                .collect::<Result<Vec<_>, OpenError>>()
-        };
-        let overrides = alternates(self, "override")?;
-        let fallbacks = alternates(self, "fallback")?;
-        let mut slots: Vec<Slot> = overrides
-            .iter()
-            .chain([&own])
-            .chain(&fallbacks)
-            .flat_map(Resolution::slots)
-            .collect();
+        let overrides = self.alternates(descriptor, "override")?;
+        let fallbacks = self.alternates(descriptor, "fallback")?;
+        let mut slots = own.slots();
+        for alternate in overrides.iter().chain(&fallbacks) {
+            slots.extend(alternate.slots());
+        }
         sort::by(&mut slots, Ord::cmp);
         slots.dedup();
         let default_text: Arc<str> = default_text(descriptor.kind, &rules).into();
@@ -466,6 +459,19 @@ impl Schema {
             default,
             default_text,
         }))
+    }
+
+    /// The names that come before or after a value.
+    fn alternates(
+        &mut self,
+        descriptor: &Descriptor,
+        prefix: &str,
+    ) -> Result<Vec<Resolution>, OpenError> {
+        let mut all = Vec::new();
+        for name in alternates(descriptor, prefix) {
+            all.push(self.resolution(&parse(name)?));
+        }
+        Ok(all)
     }
 
     fn resolution(&mut self, pattern: &Pattern) -> Resolution {
@@ -533,15 +539,20 @@ fn alternate_arrays(descriptor: &Descriptor) -> Result<Vec<Pattern>, OpenError> 
     if descriptor.kind.element().is_none() {
         return Ok(Vec::new());
     }
-    let all = ["override", "fallback"].map(|prefix| alternates(descriptor, prefix));
-    let pattern = |name| match parse(name)? {
-        pattern if pattern.as_str().ends_with("/#") => Ok(pattern),
-        _ => Err(array_error(
-            descriptor,
-            "an override or a fallback is no array: let its name end in `/#` as well",
-        )),
-    };
-    all.into_iter().flatten().map(pattern).collect()
+    let mut all = Vec::new();
+    for prefix in ["override", "fallback"] {
+        for name in alternates(descriptor, prefix) {
+            let pattern = parse(name)?;
+            if !pattern.as_str().ends_with("/#") {
+                return Err(array_error(
+                    descriptor,
+                    "an override or a fallback is no array: let its name end in `/#` as well",
+                ));
+            }
+            all.push(pattern);
+        }
+    }
+    Ok(all)
 }
 
 /// Whether a value is an array just where its name says so.

@@ -193,7 +193,7 @@ impl<T: Item> Trie<T> {
     }
 
     /// Every item, in no order that means anything.
-    pub fn for_each<'a>(&'a self, f: &mut impl FnMut(&'a T)) {
+    pub fn for_each<'a>(&'a self, f: &mut dyn FnMut(&'a T)) {
         walk(&self.root, f);
     }
 }
@@ -240,7 +240,7 @@ fn remove<T: Item>(node: &mut Node<T>, hash: Hash, level: u32) -> bool {
     }
 }
 
-fn walk<'a, T>(node: &'a Node<T>, f: &mut impl FnMut(&'a T)) {
+fn walk<'a, T>(node: &'a Node<T>, f: &mut dyn FnMut(&'a T)) {
     match node {
         Node::Empty => {}
         Node::Leaf(leaf) => items(leaf).for_each(f),
