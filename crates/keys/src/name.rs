@@ -313,7 +313,7 @@ pub fn seal_level(text: &mut String, start: usize) {
     let level = &text[start..];
     if is_dots(level) {
         text.insert(start, '\\');
-    } else if level.contains("\\.") {
+    } else if level.contains('\\') {
         let plain: String = units(level)
             .map(|unit| if unit == "\\." { "." } else { unit })
             .collect();
@@ -408,7 +408,7 @@ fn canonical_level(level: &str, at: usize, out: &mut String) -> Result<(), NameE
     out.push('/');
     let start = out.len();
     out.push_str(level);
-    if level.contains("\\.") {
+    if level.contains('\\') {
         seal_level(out, start);
     }
     Ok(())
@@ -468,8 +468,10 @@ fn is_plain(text: &str) -> bool {
 
 /// The trouble with a name that does not start with a slash.
 pub(crate) fn not_absolute(text: &str) -> NameError {
-    let namespace = text.split_once(":/").map(|(before, _)| before);
-    match namespace {
+    let before = text
+        .split_once(':')
+        .filter(|(_, rest)| rest.starts_with('/'));
+    match before.map(|(namespace, _)| namespace) {
         _ if text.is_empty() => NameError::new(0, 0, "the name is empty", "write `/` for the root"),
         Some(namespace) if namespace.chars().all(|c| c.is_ascii_alphabetic()) => NameError::new(
             0,

@@ -150,7 +150,9 @@ impl Pattern {
     #[must_use]
     pub fn declares(&self, name: &str) -> bool {
         // Hardly any name is that of an element.
-        self.matches(name) || (name.contains("/#") && self.matches(&of_elements(name)))
+        let mut levels = name.split('/').skip(1);
+        self.matches(name)
+            || (levels.any(|level| level.starts_with('#')) && self.matches(&of_elements(name)))
     }
 
     /// The layers that a canonical name was resolved with, each with its raw

@@ -334,15 +334,22 @@ pub static KNOWN: &[KnownKey] = known! {
 
 /// The candidate that is most like a word, if one is alike enough to be meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(word, &mut candidates.into_iter())
+}
+
+/// As [`nearest`], once for all that gives candidates.
+fn nearest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     // Comparing costs the product of the lengths; nobody mistypes a novel.
     let word: Vec<char> = word.chars().take(64).collect();
-    let limit = word.len().div_ceil(3);
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&word, candidate), candidate))
-        .filter(|&(distance, candidate)| distance <= limit && distance < candidate.chars().count())
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
+    let mut nearest = None;
+    let mut least = word.len().div_ceil(3) + 1;
+    for candidate in candidates {
+        let distance = distance(&word, candidate);
+        if distance < least && distance < candidate.chars().count() {
+            (nearest, least) = (Some(candidate), distance);
+        }
+    }
+    nearest
 }
 
 /// How many letters to insert, remove, change or swap with their neighbour.

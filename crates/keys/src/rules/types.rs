@@ -159,15 +159,20 @@ pub(super) fn boolean(text: &str) -> Result<bool, String> {
 /// Reads a whole number of that type; the error says why it is none.
 pub(super) fn integer(type_: Type, text: &str) -> Result<i128, String> {
     let (min, max) = type_.integer_bounds().expect("a type of whole numbers");
-    let outside = || format!("does not fit {type_}; give a whole number from {min} to {max}");
-    match text.parse::<i128>() {
-        Ok(number) if (min..=max).contains(&number) => Ok(number),
-        Ok(_) => Err(outside()),
-        Err(error) => Err(match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => outside(),
-            _ => format!("is not a whole number; give digits only, from {min} to {max}"),
-        }),
-    }
+    let fits = match text.parse::<i128>() {
+        Ok(number) if (min..=max).contains(&number) => return Ok(number),
+        Ok(_) => false,
+        Err(error) => !matches!(
+            error.kind(),
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow
+        ),
+    };
+    // They are bounds of types that have 64 bits at most, which take less to print.
+    let (min, max) = (min as i64, max as u64);
+    Err(match fits {
+        true => format!("is not a whole number; give digits only, from {min} to {max}"),
+        false => format!("does not fit {type_}; give a whole number from {min} to {max}"),
+    })
 }
 
 /// Reads a floating-point number of that type; the error says why it is none.
