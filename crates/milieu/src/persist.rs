@@ -7,13 +7,10 @@
 //! of other processes included, and nothing at all is written where nothing has
 //! changed.
 
-use std::{
-    collections::HashSet,
-    sync::{MutexGuard, PoisonError, TryLockError},
-};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 
 use milieu_context::{Coordinator, Held, KeyError};
-use milieu_keys::{Key, KeySet, Name, Namespace};
+use milieu_keys::{Key, KeySet, Name, Namespace, sort};
 use milieu_store::{Change, Conflict, Resolution, Resolve, StoreError, Strategy};
 
 use crate::{Error, Milieu};
@@ -195,8 +192,10 @@ fn changes(held: &Held, known: &KeySet, branches: &[Name]) -> Result<Vec<Change>
         }
     }
     // A name alone says nothing: another namespace may have surfaced.
-    let there: HashSet<&str> = ours.iter().map(|entry| entry.name).collect();
-    for key in known.iter().filter(|key| !there.contains(key.name())) {
+    let mut there: Vec<&str> = ours.iter().map(|entry| entry.name).collect();
+    sort::by(&mut there, Ord::cmp);
+    let gone = |key: &&Key| there.binary_search(&key.name()).is_err();
+    for key in known.iter().filter(gone) {
         changes.push(Change::remove(Name::parse(key.name())?));
     }
     changes.retain(|change| chosen(&change.name));

@@ -160,7 +160,7 @@ impl Store {
             Base::Undone(record) => Some(record.id),
             _ => None,
         };
-        self.rewrite(disk, index, undoes, |store, place, text| {
+        self.rewrite(disk, index, undoes, &mut |store, place, text| {
             let edits = store.edits(place, changes);
             if matches!(base, Base::Store) {
                 if let Some(draft) = store.in_place(index, text, &edits) {
@@ -228,11 +228,11 @@ impl Store {
         disk: &dyn Disk,
         index: usize,
         undoes: Option<u64>,
-        mut make: impl FnMut(&Store, &Place, &str) -> Result<Draft, StoreError>,
+        make: &mut dyn FnMut(&Store, &Place, &str) -> Result<Draft, StoreError>,
     ) -> Result<Commit, StoreError> {
         let mut waited = Duration::ZERO;
         while waited <= self.patience {
-            if let Some(commit) = self.rewrite_once(disk, index, undoes, &mut make)? {
+            if let Some(commit) = self.rewrite_once(disk, index, undoes, make)? {
                 return Ok(commit);
             }
             std::thread::sleep(PAUSE);
@@ -251,7 +251,7 @@ impl Store {
         disk: &dyn Disk,
         index: usize,
         undoes: Option<u64>,
-        make: &mut impl FnMut(&Store, &Place, &str) -> Result<Draft, StoreError>,
+        make: &mut dyn FnMut(&Store, &Place, &str) -> Result<Draft, StoreError>,
     ) -> Result<Option<Commit>, StoreError> {
         let place = self.files[index].place.clone();
         let audience = if place.namespace == Namespace::System {
@@ -364,7 +364,7 @@ impl Store {
             schema.check_all(&changes.iter().collect::<Vec<_>>())?;
         }
         let mut as_written = false;
-        let whole = self.rewrite(&SystemDisk, index, None, |_, place, text| {
+        let whole = self.rewrite(&SystemDisk, index, None, &mut |_, place, text| {
             as_written = text == before;
             let document = read::document(place, if as_written { after } else { text })?;
             let old = read::document(place, text)?;
@@ -420,7 +420,10 @@ impl Store {
             change,
             // Where it stands decided that it goes into this file.
             inner: change.name.below(&place.mount).unwrap_or_else(Name::root),
-            from: moves.get(&change.name).cloned(),
+            from: moves
+                .iter()
+                .find(|(name, _)| *name == &change.name)
+                .map(|(_, from)| from.clone()),
             kind: self.kind_of(&change.name),
         };
         let is_removal = |change: &&'a Change| change.value.is_none();
@@ -437,9 +440,9 @@ impl Store {
     }
 
     /// Of keys that have their values from others, which go with these changes:
-    /// the names of those in the file.
-    fn moves(&self, place: &Place, changes: &[&Change]) -> HashMap<&Name, Name> {
-        let mut moves = HashMap::new();
+    /// the names of those in the file. The first of a name counts.
+    fn moves(&self, place: &Place, changes: &[&Change]) -> Vec<(&Name, Name)> {
+        let mut moves = Vec::new();
         if cfg!(not(feature = "checks")) || self.notices().is_empty() {
             return moves;
         }
@@ -453,7 +456,7 @@ impl Store {
             };
             for target in targets {
                 if let Some(inner) = old.below(&place.mount) {
-                    moves.entry(&target.name).or_insert(inner);
+                    moves.push((&target.name, inner));
                 }
             }
         }

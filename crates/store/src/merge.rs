@@ -10,10 +10,9 @@
 //! | `theirs` = `base`      | `ours` is written                    |
 //! | anything else          | a conflict: the [`Strategy`] decides |
 
-use std::collections::HashMap;
 use std::fmt;
 
-use milieu_keys::Name;
+use milieu_keys::{Name, sort};
 
 use crate::error::Conflict;
 use crate::format::{Document, Kind, Unwritable};
@@ -186,17 +185,15 @@ pub(crate) enum Unapplied {
 
 /// Of several changes to one key the last one counts.
 pub(crate) fn last_of_each(changes: &[Change]) -> Vec<&Change> {
-    let mut last = HashMap::new();
-    for (index, change) in changes.iter().enumerate() {
-        last.insert(change.name.as_str(), index);
+    let name = |index: usize| changes[index].name.as_str();
+    let mut by_name: Vec<usize> = (0..changes.len()).collect();
+    sort::by(&mut by_name, |&a, &b| name(a).cmp(name(b)));
+    let mut counts = vec![true; changes.len()];
+    for pair in by_name.windows(2) {
+        counts[pair[0]] = name(pair[0]) != name(pair[1]);
     }
-    let counts = |&(index, change): &(usize, &Change)| last[change.name.as_str()] == index;
-    changes
-        .iter()
-        .enumerate()
-        .filter(counts)
-        .map(|(_, change)| change)
-        .collect()
+    let counted = changes.iter().zip(counts).filter(|(_, counts)| *counts);
+    counted.map(|(change, _)| change).collect()
 }
 
 /// Applies the changes to what the file holds now.

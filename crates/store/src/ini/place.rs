@@ -1,9 +1,8 @@
 //! Where a new key goes, and how it is written there.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use milieu_keys::{Name, split};
+use std::borrow::Cow;
 
 use super::document::{Body, Document, KeyLine, Kind, NONE, key_of};
 use super::escape::{self, Place};
