@@ -214,12 +214,9 @@ pub struct NameError {
 }
 
 impl NameError {
-    pub(crate) fn new(
-        at: usize,
-        end: usize,
-        message: impl Into<String>,
-        help: impl Into<String>,
-    ) -> NameError {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(at: usize, end: usize, message: &str, help: &str) -> NameError {
         NameError {
             at,
             end,
@@ -444,7 +441,7 @@ pub(crate) fn check_level(level: &str, at: usize) -> Result<(), NameError> {
             return Err(NameError::new(
                 here,
                 end,
-                format!("`\\{escaped}` is no escape"),
+                &format!("`\\{escaped}` is no escape"),
                 "write `\\\\` for a backslash; only `/`, `\\`, `%` and `.` can be escaped",
             ));
         }
@@ -476,14 +473,14 @@ pub(crate) fn not_absolute(text: &str) -> NameError {
         Some(namespace) if namespace.chars().all(|c| c.is_ascii_alphabetic()) => NameError::new(
             0,
             namespace.len() + 1,
-            format!("the namespace `{namespace}:` is not part of a name"),
-            format!("start with the slash: `{}`", &text[namespace.len() + 1..]),
+            &format!("the namespace `{namespace}:` is not part of a name"),
+            &format!("start with the slash: `{}`", &text[namespace.len() + 1..]),
         ),
         _ => NameError::new(
             0,
             text.chars().next().map_or(0, char::len_utf8),
             "a name starts with `/`",
-            format!("write `/{text}`"),
+            &format!("write `/{text}`"),
         ),
     }
 }

@@ -286,7 +286,7 @@ impl LayerSpec {
             return Err(NameError::new(
                 0,
                 name.len(),
-                format!("`{}` is not the name of one layer", name.escape_debug()),
+                &format!("`{}` is not the name of one layer", name.escape_debug()),
                 "use letters, digits, `_` and `-`",
             ));
         };

@@ -67,7 +67,7 @@ fn placeholder(inside: &str, at: usize) -> Result<Piece, NameError> {
         NameError::new(
             at + offset,
             at + offset + c.len_utf8(),
-            format!("`{}` cannot be in the name of a layer", c.escape_default()),
+            &format!("`{}` cannot be in the name of a layer", c.escape_default()),
             "use letters, digits, `_` and `-`; a space between two layers makes a group",
         )
     };
@@ -107,7 +107,7 @@ fn not_closed(text: &str, level: &str, at: usize, open: usize) -> NameError {
         at + open,
         at + level.len(),
         "the placeholder is not closed in its level",
-        help,
+        &help,
     )
 }
 

@@ -217,7 +217,7 @@ impl Rules {
         for check in &self.checks {
             check
                 .apply_to_files(text, files)
-                .map_err(|message| self.veiled(Violation::new(check.rule(), text, message)))?;
+                .map_err(|message| self.veiled(Violation::new(&check.rule(), text, &message)))?;
         }
         Ok(scalar)
     }
@@ -244,7 +244,7 @@ impl Rules {
     /// Reads a text by type and unit alone.
     fn read<'a>(&self, text: &'a str) -> Result<Scalar<'a>, Violation> {
         let type_ = self.type_;
-        let broken = |message: String| Violation::new(format!("type={type_}"), text, message);
+        let broken = |message: String| Violation::new(&format!("type={type_}"), text, &message);
         #[cfg(feature = "checks")]
         if let Some(unit) = self.unit.as_ref().filter(|_| type_.is_number()) {
             // A number without a unit is in the base unit already.
@@ -266,7 +266,7 @@ impl Rules {
             Type::Enum => self
                 .variant(text)
                 .map(Scalar::Variant)
-                .map_err(|message| Violation::new("check/enum", text, message)),
+                .map_err(|message| Violation::new("check/enum", text, &message)),
             _ => Ok(Scalar::Text(text)),
         }
     }
@@ -274,7 +274,8 @@ impl Rules {
     #[cfg(feature = "checks")]
     fn read_quantity<'a>(&self, unit: &Unit, text: &'a str) -> Result<Scalar<'a>, Violation> {
         let type_ = self.type_;
-        let broken = |message: String| Violation::new(format!("check/unit={unit}"), text, message);
+        let broken =
+            |message: String| Violation::new(&format!("check/unit={unit}"), text, &message);
         let quantity = unit.read(text, true).map_err(broken)?;
         if type_.is_float() {
             let number = types::float_text(Type::Double, quantity.float());
@@ -344,7 +345,7 @@ impl Rules {
         for check in &self.checks {
             check
                 .apply(text, scalar)
-                .map_err(|message| Violation::new(check.rule(), text, message))?;
+                .map_err(|message| Violation::new(&check.rule(), text, &message))?;
         }
         Ok(())
     }
@@ -408,11 +409,9 @@ pub struct Violation {
 }
 
 impl Violation {
-    fn new(
-        rule: impl Into<String>,
-        value: impl Into<String>,
-        message: impl Into<String>,
-    ) -> Violation {
+    #[cold]
+    #[inline(never)]
+    fn new(rule: &str, value: &str, message: &str) -> Violation {
         Violation {
             rule: rule.into(),
             value: value.into(),

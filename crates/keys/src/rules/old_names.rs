@@ -44,7 +44,7 @@ impl Rules {
             None => Cow::Borrowed(text),
             Some(conversion) => conversion
                 .apply(text)
-                .map_err(|why| self.veiled(Violation::new(conversion.rule(), text, why)))?,
+                .map_err(|why| self.veiled(Violation::new(&conversion.rule(), text, &why)))?,
         };
         self.check(&converted)?;
         Ok(converted)
