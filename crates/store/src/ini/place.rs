@@ -1,8 +1,9 @@
 //! Where a new key goes, and how it is written there.
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 use milieu_keys::{Name, split};
 use std::borrow::Cow;
+use std::hash::BuildHasher;
 
 use super::document::{Body, Document, KeyLine, Kind, NONE, key_of};
 use super::escape::{self, Place};
@@ -10,8 +11,34 @@ use super::escape::{self, Place};
 /// The last key below each parent, and the first section of each name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
-    siblings: HashMap<Box<str>, u32>,
-    sections: HashMap<Box<str>, u32>,
+    siblings: Lines,
+    sections: Lines,
+}
+
+/// Lines by names, hashed as those of the document are.
+#[derive(Debug, Clone, Default)]
+struct Lines {
+    table: HashTable<(Box<str>, u32)>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Lines {
+    fn get(&self, name: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(name);
+        let found = self.table.find(hash, |(known, _)| **known == *name);
+        found.map(|(_, id)| *id)
+    }
+
+    /// The line of a name, which is this one if there has been none.
+    fn entry(&mut self, name: &str, id: u32) -> &mut u32 {
+        let Lines { table, hasher } = self;
+        let same = |(known, _): &(Box<str>, u32)| **known == *name;
+        let rehash = |(known, _): &(Box<str>, u32)| hasher.hash_one(&**known);
+        match table.entry(hasher.hash_one(name), same, rehash) {
+            Entry::Occupied(entry) => &mut entry.into_mut().1,
+            Entry::Vacant(entry) => &mut entry.insert((name.into(), id)).into_mut().1,
+        }
+    }
 }
 
 /// How the name of a new key is written.
@@ -36,7 +63,7 @@ impl Document {
         };
         let (parent, _) = split(name.as_str());
         let root = name.as_str() == "/";
-        let id = if let Some(&sibling) = places.siblings.get(parent).filter(|_| !root) {
+        let id = if let Some(sibling) = places.siblings.get(parent).filter(|_| !root) {
             let key = key_of(&self.lines, sibling);
             let form = if key.full {
                 Form::Full
@@ -44,7 +71,7 @@ impl Document {
                 Form::Under(key.section)
             };
             self.add(name, value, sibling, form, Some(sibling))
-        } else if let Some(&section) = places.sections.get(section_name(parent)).filter(|_| !root) {
+        } else if let Some(section) = places.sections.get(section_name(parent)).filter(|_| !root) {
             let (anchor, model) = self.end_of(section);
             self.add(
                 name,
@@ -53,7 +80,9 @@ impl Document {
                 Form::Under(section),
                 model.or_else(|| self.some_key()),
             )
-        } else if root || (places.sections.is_empty() && (parent.is_empty() || !self.is_empty())) {
+        } else if root
+            || (places.sections.table.is_empty() && (parent.is_empty() || !self.is_empty()))
+        {
             // A file of full names stays one. The new key follows the last key,
             // not the last line: comments at the end keep their place.
             let model = self.some_key();
@@ -250,13 +279,10 @@ impl Places {
         match document.kind(id) {
             Kind::Key(key) => {
                 let (parent, _) = split(key.name.as_str());
-                match self.siblings.get_mut(parent) {
-                    Some(sibling) => *sibling = id,
-                    None => drop(self.siblings.insert(parent.into(), id)),
-                }
+                *self.siblings.entry(parent, id) = id;
             }
-            Kind::Section(name) if !self.sections.contains_key(name.as_str()) => {
-                self.sections.insert(name.as_str().into(), id);
+            Kind::Section(name) => {
+                self.sections.entry(name.as_str(), id);
             }
             _ => {}
         }
