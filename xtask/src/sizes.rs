@@ -71,7 +71,8 @@ const BUILDS: &[Build] = &[
     },
     Build {
         name: "unwind-std",
-        what: "the same as unwind, with the standard library built along (nightly)",
+        what: "the same as unwind, with the standard library built along (nightly); \
+               messages of panics do not name places in the sources",
         unwinds: true,
         with_std: true,
         says_why: true,
@@ -139,6 +140,10 @@ impl Build {
             // is left out, as it is where nothing unwinds.
             cargo.arg("-Zbuild-std=std,panic_unwind");
             cargo.arg("-Zbuild-std-features=panic-unwind,optimize_for_size");
+            // With a frame pointer, tables to unwind by need not follow the stack
+            // through each function.
+            let flags = "-Zlocation-detail=none -Cforce-frame-pointers=yes";
+            cargo.env("RUSTFLAGS", flags);
             return cargo;
         }
         cargo.arg("-Zbuild-std=std,panic_abort");
