@@ -370,6 +370,28 @@ pub(crate) fn remove_folder(path: &CStr) -> Result<(), Errno> {
     unsafe { call(libc::SYS_unlinkat, arguments) }.map(|_| ())
 }
 
+/// Notes something of a file or folder, by an attribute of its own.
+pub(crate) fn set_note(path: &CStr, name: &CStr) -> Result<(), Errno> {
+    // SAFETY: path and name end with a zero and live; the value is empty.
+    unsafe { call(libc::SYS_setxattr, note(path, name)) }.map(|_| ())
+}
+
+/// Whether that was noted.
+pub(crate) fn has_note(path: &CStr, name: &CStr) -> bool {
+    // SAFETY: as above; nothing is written into a space without length.
+    unsafe { call(libc::SYS_getxattr, note(path, name)) }.is_ok()
+}
+
+/// It was not.
+pub(crate) fn remove_note(path: &CStr, name: &CStr) -> Result<(), Errno> {
+    // SAFETY: as above.
+    unsafe { call(libc::SYS_removexattr, note(path, name)) }.map(|_| ())
+}
+
+fn note(path: &CStr, name: &CStr) -> [usize; 6] {
+    [path.as_ptr() as usize, name.as_ptr() as usize, 0, 0, 0, 0]
+}
+
 /// Tells the names in a folder.
 pub(crate) fn each_name(folder: &File, mut tell: impl FnMut(&str)) -> Result<(), Errno> {
     let mut space = [0u8; 2048];

@@ -3,6 +3,8 @@
 //! Version 1 takes threads in `tasks`, version 2 in `cgroup.threads` of a group
 //! that is threaded. Where systemd mounts them is where they are looked for.
 
+mod controller;
+
 use core::ffi::CStr;
 use core::fmt::Arguments;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -33,8 +35,6 @@ pub(super) struct Groups {
     is_version_2: bool,
     process: u32,
     number: u32,
-    /// Whether `cpu` was not yet handed on to groups below.
-    has_added_controller: bool,
     is_removed: AtomicBool,
 }
 
@@ -62,13 +62,12 @@ impl Groups {
             Some((is_version_2, Path::of(format_args!("{name}"))?, home))
         });
         let (is_version_2, name, home) = found.ok_or(Obstacle::NoGroup)?;
-        let mut groups = Groups {
+        let groups = Groups {
             name,
             home,
             is_version_2,
             process: kernel::process_id(),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
-            has_added_controller: false,
             is_removed: AtomicBool::new(false),
         };
         groups.remove_left_behind();
@@ -76,13 +75,20 @@ impl Groups {
         Ok(groups)
     }
 
-    fn make(&mut self) -> Result<(), Obstacle> {
+    fn make(&self) -> Result<(), Obstacle> {
         self.make_group()?;
-        if self.is_version_2 {
-            self.hand_on_controller()?;
+        let mut idle = Ok(());
+        for _ in 0..4 {
+            if self.is_version_2 {
+                controller::hand_on(&self.home).map_err(Obstacle::NotDelegated)?;
+            }
+            let switch = self.lazy("/cpu.idle");
+            idle = switch.and_then(|it| kernel::write_file(it.as_c_str(), b"1"));
+            // Somebody may have taken the controller back in between, and its files.
+            if !self.is_version_2 || idle != Err(Errno(libc::ENOENT)) {
+                break;
+            }
         }
-        let idle = self.lazy("/cpu.idle");
-        let idle = idle.and_then(|it| kernel::write_file(it.as_c_str(), b"1"));
         idle.map_err(Obstacle::NoIdleGroup)
     }
 
@@ -98,24 +104,6 @@ impl Groups {
                 .lazy("/cgroup.type")
                 .and_then(|it| kernel::write_file(it.as_c_str(), b"threaded"));
             kind.map_err(Obstacle::NotDelegated)?;
-        }
-        Ok(())
-    }
-
-    /// Version 2 divides processors below a group only if that says so.
-    fn hand_on_controller(&mut self) -> Result<(), Obstacle> {
-        let control = self.path(format_args!(
-            "{}/cgroup.subtree_control",
-            self.home.as_str()
-        ));
-        let control = control.map_err(Obstacle::NotDelegated)?;
-        let mut space = [0; 256];
-        let before = kernel::read_file(control.as_c_str(), &mut space);
-        let before = before.map_err(Obstacle::NotDelegated)?;
-        if !before.split(u8::is_ascii_whitespace).any(|it| it == b"cpu") {
-            let added = kernel::write_file(control.as_c_str(), b"+cpu");
-            added.map_err(Obstacle::NotDelegated)?;
-            self.has_added_controller = true;
         }
         Ok(())
     }
@@ -162,7 +150,6 @@ impl Groups {
     /// Leaves the group to the parent, and makes one for this process.
     pub fn after_fork(&mut self, process: u32) {
         self.process = process;
-        self.has_added_controller = false;
         self.is_removed.store(false, Ordering::Relaxed);
         // If it fails, so does making threads lazy, and that is told.
         let _ = self.make();
@@ -207,14 +194,10 @@ impl Groups {
                 let _ = tid.map(|it: u32| self.bring_home(it));
             }
         }
-        if self.has_added_controller {
-            let control = self.path(format_args!(
-                "{}/cgroup.subtree_control",
-                self.home.as_str()
-            ));
-            let _ = control.map(|it| kernel::write_file(it.as_c_str(), b"-cpu"));
-        }
         let _ = self.lazy("").map(|it| kernel::remove_folder(it.as_c_str()));
+        if self.is_version_2 {
+            controller::take_back(&self.home);
+        }
     }
 
     /// Removes the groups of processes that were killed. One that has threads
@@ -244,6 +227,11 @@ impl Drop for Groups {
 fn write_thread(path: &Path, tid: u32) -> Result<(), Errno> {
     let number = Text::<16>::of(format_args!("{tid}")).ok_or(Errno(libc::EINVAL))?;
     kernel::write_file(path.as_c_str(), number.as_str().as_bytes())
+}
+
+/// Whether a folder is a lazy group, by its name.
+fn is_lazy_group(name: &str) -> bool {
+    name.starts_with(PREFIX)
 }
 
 /// Whether a folder is a group whose processors can be divided.
@@ -319,7 +307,6 @@ mod tests {
             is_version_2: true,
             process: kernel::process_id(),
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
-            has_added_controller: false,
             is_removed: AtomicBool::new(false),
         };
         let Ok(()) = groups.make_group() else {
