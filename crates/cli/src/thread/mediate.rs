@@ -18,7 +18,7 @@ use milieu_threads::rung;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, notify, print};
 use crate::arguments::seconds;
 use crate::terminal;
 
@@ -230,6 +230,7 @@ impl Mediate {
             &json!({"is": "ready", "rung": rung.name(), "restored": restored.restored}),
             &format!("mediating by {rung}{}", left_behind(restored)),
         )?;
+        notify::ready();
         let mut failed = Ok(());
         let served = server::serve(&mut device, &listener, &is_over, &mut |news| {
             let said = self.say(&document(&news), &news.to_string());
@@ -237,6 +238,7 @@ impl Mediate {
                 failed = said;
             }
         });
+        notify::stopping();
         let restored = device.stop();
         guard.dismiss();
         served.map_err(Failure::Output)?;

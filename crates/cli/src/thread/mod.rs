@@ -1,6 +1,7 @@
 //! `milieu thread`: gives threads the processor time and the stack that they need.
 
 mod mediate;
+mod notify;
 mod probe;
 mod profile;
 mod run;
