@@ -7,6 +7,7 @@
 //! `experiment` has those of `milieu bench run` besides.
 
 mod bench;
+mod boot;
 mod ci;
 mod cross;
 mod dist;
@@ -51,6 +52,8 @@ enum Task {
     Sizes(sizes::Arguments),
     /// Build for other machines and run the tests in an emulator.
     Cross(cross::Arguments),
+    /// Boot a machine with systemd and control groups of version 2, and run tests there.
+    Boot(boot::Arguments),
     /// Feed the parsers with generated input for a while.
     Fuzz(fuzz::Arguments),
     /// Lay out what C and C++ programs are built with, and the command, as they are installed.
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Instructions(arguments) => instructions::run(&arguments),
         Task::Sizes(arguments) => sizes::run(&arguments),
         Task::Cross(arguments) => cross::run(&arguments),
+        Task::Boot(arguments) => boot::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Experiment(arguments) => match experiment::run(&arguments) {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::harness::{self, Harness};
 use super::{Outcome, Step, Surroundings, examples};
 use crate::metadata::Package;
-use crate::{cross, experiment, fuzz, goals, process, targets, tidy};
+use crate::{boot, cross, experiment, fuzz, goals, process, targets, tidy};
 
 /// Where steps build that share nothing with the others.
 const MINIMUM: &str = "target/minimum";
@@ -103,6 +103,12 @@ pub const ALL: &[Step] = &[
         checks: "contexts, files and streams work on a machine of 32 bits",
         run: cross,
         leaves: &[],
+    },
+    Step {
+        name: "boot",
+        checks: "the mediator works under systemd and with control groups of version 2",
+        run: boot,
+        leaves: &["target/xtask/boot"],
     },
     Step {
         name: "goals",
@@ -382,6 +388,19 @@ fn cross(_: &Surroundings) -> Result<Outcome> {
     Ok(match outcome.lacks() {
         Some((lacks, remedy)) => Outcome::NotRun { lacks, remedy },
         None => Outcome::counted(outcome.passed, outcome.failed),
+    })
+}
+
+/// Without what runs as well on this machine.
+fn boot(_: &Surroundings) -> Result<Outcome> {
+    if let Some((lacks, remedy)) = boot::lacks() {
+        return Ok(Outcome::NotRun { lacks, remedy });
+    }
+    let outcome = boot::boot(false, true)?;
+    Ok(Outcome::Tests {
+        passed: outcome.passed,
+        failed: outcome.failed,
+        failures: outcome.failures,
     })
 }
 
