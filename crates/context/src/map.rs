@@ -299,3 +299,42 @@ fn parent_hash(parent: &str) -> Hash {
         .skip(1)
         .fold(Hash::ROOT, |hash, level| hash.then(Hash::level(level)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish;
+
+    fn column(name: &str, text: &str) -> Column {
+        let datum = publish::datum(name, text, Namespace::User, None);
+        publish::untyped(datum)
+    }
+
+    #[test]
+    fn a_row_may_have_any_number_of_values() {
+        let mut map = Map::default();
+        let name = |n: usize| format!("/sessions/{n}");
+        let text = |map: &Map, n: usize| {
+            let column = map.get(Place::of(&name(n)))?;
+            Some(column.datum.text.to_string())
+        };
+        let count = 3 * FEW;
+        for round in ["old", "new"] {
+            for n in 0..count {
+                map.insert(Place::of(&name(n)).parent, column(&name(n), round));
+                assert_eq!(text(&map, n).as_deref(), Some(round));
+            }
+        }
+        let mut all = 0;
+        map.for_each(|_| all += 1);
+        assert_eq!(all, count);
+        let before = map.clone();
+        for n in 0..count {
+            assert!(map.remove(Place::of(&name(n))));
+            assert!(!map.remove(Place::of(&name(n))));
+            assert_eq!(text(&map, n), None);
+            assert_eq!(text(&before, n).as_deref(), Some("new"));
+        }
+        assert!(map.is_copy_of(&Map::default()), "nothing is left");
+    }
+}

@@ -58,7 +58,7 @@ pub fn root_of(keys: &KeySet) -> Map {
 }
 
 /// A text without a type, as files give it.
-fn untyped(datum: Arc<Datum>) -> Column {
+pub fn untyped(datum: Arc<Datum>) -> Column {
     Column {
         base: Place::of(&datum.name).base,
         tag: TEXT,
