@@ -525,6 +525,7 @@ impl Program {
         let is_seen = state.machine.is_turn() && now_ns < state.observed_ns + OBSERVING_NS;
         if !is_seen {
             state.observed_ns = now_ns;
+            self.find_wishes(&mut state);
         }
         // The list changes where somebody is demoted, so it is asked anew each time.
         let mut seen = 0;
@@ -556,6 +557,53 @@ impl Program {
             next = machine.tick(now_ns, &mut OfThisProcess, out);
         });
         next
+    }
+
+    /// What a lazy thread has asked of the kernel, and nobody has told of, is what it returns
+    /// to; it is put where it was once more, or is left alone if it runs in real time.
+    fn find_wishes(&self, state: &mut State) {
+        let returning = self.means().filter(|it| it.returns() == Return::Always);
+        let Some(means) = returning else {
+            return;
+        };
+        let lines = self.table.lines();
+        let is_lazy = |it: &Entry| it.region == Region::Lazy && !(it.is_visiting || it.is_going);
+        for (slot, entry) in lines.iter().filter(|(_, it)| is_lazy(it)) {
+            let placement = state.machine.placement(slot);
+            let placement = placement.filter(|it| it.region() == Region::Lazy);
+            let (Some(placement), Ok(here)) = (placement, scheduling::of(entry.tid)) else {
+                continue;
+            };
+            let given = means.wanted(placement, &entry.own);
+            if scheduling::is_realtime(here.policy) {
+                state.apply(self, |machine, out| {
+                    machine.set_kind(slot, Kind::Excluded, out);
+                });
+                self.note_refusal(scheduling::set(entry.tid, &here));
+                continue;
+            }
+            if (here.policy, here.nice) == (given.policy, given.nice) {
+                continue;
+            }
+            let updated = lines.update(entry.identity, |it| {
+                if here.policy != given.policy {
+                    it.own.policy = here.policy;
+                }
+                if here.nice != given.nice {
+                    it.own.nice = here.nice;
+                }
+            });
+            if updated == Ok(slot) {
+                let tid = entry.tid;
+                state.apply(self, |_, out| {
+                    out(Action {
+                        slot,
+                        tid,
+                        placement,
+                    });
+                });
+            }
+        }
     }
 
     fn note_demotion(&self, entry: &Entry) {

@@ -247,8 +247,13 @@ impl Means {
                 _ => {}
             }
         }
-        let wanted = wanted(self.rung, self.returns, to, own);
-        scheduling::set_with_slice(tid, &wanted, slice_ns(self.rung, to))
+        scheduling::set_with_slice(tid, &self.wanted(to, own), slice_ns(self.rung, to))
+    }
+
+    /// How the kernel is to schedule a thread that belongs there, as [`wanted`] says.
+    #[must_use]
+    pub fn wanted(&self, to: Placement, own: &Scheduling) -> Scheduling {
+        wanted(self.rung, self.returns, to, own)
     }
 
     /// Whether a thread that has just begun is where lazy threads are, because it
