@@ -3,12 +3,13 @@
 //! asleep for most of the time, and gone with the program's last thread.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, replace};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
 use milieu_threads::mediator::TOO_SHORT;
+use milieu_threads::rung::scheduling::Haste;
 use milieu_threads::stack::Process;
 
 use crate::process;
@@ -164,7 +165,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
     };
     let is_apart = leave_files();
     let mut watcher = is_apart.then(Watcher::new);
-    let mut has_told = false;
+    let (mut has_told, mut is_hasty) = (false, false);
     loop {
         let calls = CALLS.load(Ordering::Acquire);
         if IS_OVER.load(Ordering::Acquire) {
@@ -173,6 +174,10 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         let now = kernel::boot_time_ns();
         // Until somebody is mediated, there is nothing to wait for a lock for.
         let due = state::mediated().and_then(|served| {
+            if !replace(&mut is_hasty, true) {
+                // Whoever ends a turn must not wait for all whose turn it is.
+                let _haste = Haste::begin();
+            }
             let due = served
                 .program
                 .tick_and_tell(now, &mut |entry| match is_apart {

@@ -27,6 +27,7 @@ use crate::kernel::{self, Errno, call};
 use crate::lock::{Once, PriorityMutex};
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
 use crate::rung::guard::Guard;
+use crate::rung::scheduling::Haste;
 use crate::rung::{Means, Obstacle, Return, Rung, scheduling};
 use crate::table::{Entry, Region, Scheduling, Slot, Table, TableError};
 use crate::visit::{self, Put, Visitor};
@@ -82,6 +83,9 @@ struct State {
     /// The machine's memory, given back after it.
     _nodes: Nodes,
 }
+
+/// Whoever moves so many threads does so in haste.
+const MANY: u32 = 4;
 
 /// How often critical threads are looked at in a turn, at most.
 const OBSERVING_NS: u64 = 50_000_000;
@@ -730,11 +734,23 @@ impl State {
             return event(machine, &mut |_| ());
         };
         let lines = program.table.lines();
+        let (mut count, mut haste) = (0, None::<Haste>);
         event(machine, &mut |action| {
+            count += 1;
+            if count == MANY {
+                haste = Haste::begin();
+            }
             let put = visit::put(lines, action, means);
             *is_doubtful |= put == Ok(Put::Doubtful);
             program.note_refusal(put.map(|_| ()));
+            // What this thread has now is what it was given.
+            if haste.as_ref().is_some_and(|it| it.tid() == action.tid) {
+                haste = Haste::begin();
+            }
         });
+        if let Some(haste) = haste {
+            haste.end();
+        }
     }
 }
 

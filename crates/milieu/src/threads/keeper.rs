@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use milieu_threads::kernel;
-use milieu_threads::rung::scheduling;
+use milieu_threads::rung::scheduling::{self, Haste};
 
 use super::follow::Follow;
 use super::mediator::{Shared, found};
@@ -117,8 +117,9 @@ impl Keeper {
             },
             None => return,
         };
-        // Where it is not, it is as anybody else.
         let _ = scheduling::set(tid, &first);
+        // Also where it is not: whoever ends a turn must not wait for all whose turn it is.
+        let _haste = Haste::begin();
     }
 
     fn run(mut self) {

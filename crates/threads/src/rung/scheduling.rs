@@ -13,7 +13,7 @@ const FLAG_RESET_ON_FORK: u64 = 1;
 
 /// `struct sched_attr`, as it was first.
 #[repr(C)]
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Attr {
     size: u32,
     policy: u32,
@@ -123,6 +123,64 @@ fn set_exactly(tid: u32, to: &Scheduling, slice_ns: u64) -> Result<(), Errno> {
     let arguments = [tid as usize, &raw const attr as usize, 0, 0, 0, 0];
     // SAFETY: reads `attr`, which says its size.
     unsafe { call(libc::SYS_sched_setattr, arguments) }.map(|_| ())
+}
+
+/// The least time that the kernel lets a thread run for at a time.
+const SLICE_NS_MIN: u64 = 100_000;
+
+/// This thread is scheduled soon after it wakes up and soon after it was taken off, for as
+/// long as it does little: it runs for the least time at once.
+///
+/// The kernel gives a processor to whom it is due soonest. Whoever is about to make many
+/// others lazy would otherwise wait for each of them, again and again: most of all a critical
+/// thread, whose long time is due late beside those that are not lazy yet.
+#[derive(Debug)]
+pub struct Haste {
+    tid: u32,
+    before: Attr,
+}
+
+impl Haste {
+    /// Hastens this thread; none where the kernel has no such times, before Linux 6.12, where
+    /// the thread runs in real time or is idle, and where it is in haste already.
+    #[must_use]
+    pub fn begin() -> Option<Haste> {
+        let tid = kernel::thread_id();
+        let before = attr_of(tid).ok()?;
+        let policy = before.policy as i32;
+        let is_ordinary = [libc::SCHED_OTHER, libc::SCHED_BATCH].contains(&policy);
+        if !is_ordinary || before.runtime <= SLICE_NS_MIN {
+            return None;
+        }
+        let haste = Haste { tid, before };
+        haste.run_for(SLICE_NS_MIN).ok()?;
+        Some(haste)
+    }
+
+    /// Which thread it is.
+    #[must_use]
+    pub fn tid(&self) -> u32 {
+        self.tid
+    }
+
+    /// It runs for as long at a time as before.
+    pub fn end(self) {
+        let _ = self.run_for(self.before.runtime);
+    }
+
+    fn run_for(&self, slice_ns: u64) -> Result<(), Errno> {
+        let attr = Attr {
+            size: size_of::<Attr>() as u32,
+            policy: self.before.policy,
+            flags: self.before.flags & FLAG_RESET_ON_FORK,
+            nice: self.before.nice,
+            runtime: slice_ns,
+            ..Attr::default()
+        };
+        let arguments = [self.tid as usize, &raw const attr as usize, 0, 0, 0, 0];
+        // SAFETY: reads `attr`, which says its size.
+        unsafe { call(libc::SYS_sched_setattr, arguments) }.map(|_| ())
+    }
 }
 
 /// Whether threads of this policy come before all that are not.
