@@ -1,7 +1,7 @@
 //! Functions in which threads wait for something that is no lock: as an option, a
 //! critical thread is out of the fast region while it does, and others go on.
 //!
-//! Without that option, a load comes before the C library's function.
+//! Without that option, nothing but a jump comes before the C library's function.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -11,12 +11,14 @@ use libc::{
 };
 use milieu_threads::kernel;
 
+use crate::passage::passages;
 use crate::{real, state};
 
 /// Waits, out of the fast region if this thread is in it.
-#[cold]
-#[inline(never)]
-fn out<T>(wait: impl FnOnce() -> T) -> T {
+///
+/// # Safety
+/// Nothing is asked of the caller; functions around others have this form.
+unsafe fn around<T, A>(wait: impl FnOnce() -> T, _: A) -> T {
     let Some(served) = state::leaving() else {
         return wait();
     };
@@ -31,21 +33,4 @@ fn out<T>(wait: impl FnOnce() -> T) -> T {
     result
 }
 
-macro_rules! interposed {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(
-            /// As the C library has it.
-            ///
-            /// # Safety
-            /// As there.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-                // SAFETY: the caller's.
-                let wait = || unsafe { real::$name($($argument),*) };
-                if state::leaving().is_none() { wait() } else { out(wait) }
-            }
-        )*
-    };
-}
-
-real::waiting!(interposed);
+real::waiting!(passages);

@@ -29,6 +29,7 @@ mod helper;
 mod lock;
 mod name;
 mod nursery;
+mod passage;
 mod process;
 mod real;
 mod record;

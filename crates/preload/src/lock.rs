@@ -1,100 +1,51 @@
 //! Mutexes: a critical thread that is about to wait for one lends its urgency to the
 //! thread that has it.
 //!
-//! Without a critical thread in the process, and where the mutex is free, nothing but a
-//! load comes before the C library's function. Kinds of mutexes keep their meaning: it is
-//! asked once whether the mutex is free, and everything else is the real function's.
+//! While nobody is mediated, nothing but a jump comes before the C library's function.
+//! Kinds of mutexes keep their meaning: it is asked once whether the mutex is free, and
+//! everything else is the real function's.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use libc::{pthread_mutex_t, timespec};
 use milieu_threads::{kernel, lock};
 
+use crate::passage::passages;
 use crate::real;
 use crate::state::{self, Served};
 
-/// As POSIX has it.
-///
-/// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: the caller's.
-    let take = || unsafe { real::pthread_mutex_lock(mutex) };
-    match state::mediated() {
-        None => take(),
-        // SAFETY: the caller's.
-        Some(served) => unsafe { urgently(served, mutex, take) },
+real::locking!(passages);
+
+/// What a function that locks is called with.
+trait Locking {
+    fn mutex(&self) -> *mut pthread_mutex_t;
+}
+
+impl Locking for (*mut pthread_mutex_t,) {
+    fn mutex(&self) -> *mut pthread_mutex_t {
+        self.0
     }
 }
 
-/// As POSIX has it.
-///
-/// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_mutex_timedlock(
-    mutex: *mut pthread_mutex_t,
-    until: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's.
-    let take = || unsafe { real::pthread_mutex_timedlock(mutex, until) };
-    match state::mediated() {
-        None => take(),
-        // SAFETY: the caller's.
-        Some(served) => unsafe { urgently(served, mutex, take) },
+impl Locking for (*mut pthread_mutex_t, *const timespec) {
+    fn mutex(&self) -> *mut pthread_mutex_t {
+        self.0
     }
 }
 
-/// As glibc, and the next POSIX, have it.
-///
-/// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_mutex_clocklock(
-    mutex: *mut pthread_mutex_t,
-    clock: c_int,
-    until: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's.
-    let take = || unsafe { real::pthread_mutex_clocklock(mutex, clock, until) };
-    match state::mediated() {
-        None => take(),
-        // SAFETY: the caller's.
-        Some(served) => unsafe { urgently(served, mutex, take) },
+impl Locking for (*mut pthread_mutex_t, c_int, *const timespec) {
+    fn mutex(&self) -> *mut pthread_mutex_t {
+        self.0
     }
 }
 
-/// As C has it; its mutexes are those of POSIX.
-///
 /// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mtx_lock(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: the caller's.
-    let take = || unsafe { real::mtx_lock(mutex) };
+/// The mutex is one that can be locked.
+unsafe fn around(take: impl FnOnce() -> c_int, arguments: impl Locking) -> c_int {
     match state::mediated() {
         None => take(),
         // SAFETY: the caller's.
-        Some(served) => unsafe { urgently(served, mutex, take) },
-    }
-}
-
-/// As C has it.
-///
-/// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mtx_timedlock(
-    mutex: *mut pthread_mutex_t,
-    until: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's.
-    let take = || unsafe { real::mtx_timedlock(mutex, until) };
-    match state::mediated() {
-        None => take(),
-        // SAFETY: the caller's.
-        Some(served) => unsafe { urgently(served, mutex, take) },
+        Some(served) => unsafe { urgently(served, arguments.mutex(), take) },
     }
 }
 

@@ -16,14 +16,22 @@ use libc::{
 };
 
 /// A function that is looked for when it is called for the first time.
-struct Real {
+pub struct Real {
     name: &'static CStr,
     at: AtomicPtr<c_void>,
 }
 
 impl Real {
+    const fn new(name: &'static CStr) -> Real {
+        Real {
+            name,
+            at: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// Where it is; null where this C library does not have it.
     #[inline]
-    fn get(&self) -> *mut c_void {
+    pub fn get(&self) -> *mut c_void {
         let at = self.at.load(Ordering::Relaxed);
         if at.is_null() { self.find() } else { at }
     }
@@ -41,23 +49,24 @@ impl Real {
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(
+            /// Where it is.
+            pub mod $name {
+                const NAME: &core::ffi::CStr = match core::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                ) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+                pub static REAL: super::Real = super::Real::new(NAME);
+            }
+
             /// As the C library's.
             ///
             /// # Safety
             /// As there.
             #[inline]
             pub unsafe fn $name($($argument: $type),*) -> $result {
-                const NAME: &CStr = match CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes(),
-                ) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                };
-                static REAL: Real = Real {
-                    name: NAME,
-                    at: AtomicPtr::new(null_mut()),
-                };
-                let at = REAL.get();
+                let at = $name::REAL.get();
                 if at.is_null() {
                     return missing();
                 }
@@ -98,14 +107,7 @@ functions! {
     pthread_setschedprio(thread: pthread_t, priority: c_int) -> c_int;
     pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
     prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int;
-    pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int;
     pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int;
-    pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
-    pthread_mutex_clocklock(
-        mutex: *mut pthread_mutex_t, clock: c_int, until: *const timespec
-    ) -> c_int;
-    mtx_lock(mutex: *mut pthread_mutex_t) -> c_int;
-    mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
     nice(by: c_int) -> c_int;
     setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int;
     getpriority(which: c_uint, who: id_t) -> c_int;
@@ -134,6 +136,25 @@ functions! {
     system(command: *const c_char) -> c_int;
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
 }
+
+/// Hands to a macro the functions in which threads wait for a lock.
+macro_rules! locking {
+    ($then:ident) => {
+        $then! {
+            pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int;
+            pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+            pthread_mutex_clocklock(
+                mutex: *mut pthread_mutex_t, clock: c_int, until: *const timespec
+            ) -> c_int;
+            mtx_lock(mutex: *mut pthread_mutex_t) -> c_int;
+            mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+        }
+    };
+}
+
+pub(crate) use locking;
+
+locking!(functions);
 
 /// Hands to a macro the functions in which threads wait for something that is no lock.
 macro_rules! waiting {

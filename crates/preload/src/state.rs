@@ -20,7 +20,7 @@ use milieu_threads::rung::{self, Return};
 use milieu_threads::stack::{self, Process, Standing, Watch};
 
 use crate::record::Record;
-use crate::{device, helper, nursery, process, real, record};
+use crate::{blocking, device, helper, lock, nursery, process, real, record};
 
 /// Everything that a served process has.
 pub struct Served {
@@ -339,7 +339,7 @@ impl Served {
                 "threads are not mediated: no thread for that could be created"
             ));
         }
-        IS_MEDIATED.store(true, Ordering::Release);
+        self.set_mediated(true);
         match self.program.mediate(rung, helper::tell) {
             Ok(returns) => {
                 if returns == Return::Never {
@@ -348,7 +348,7 @@ impl Served {
                 helper::wake();
             }
             Err(error) => {
-                IS_MEDIATED.store(false, Ordering::Release);
+                self.set_mediated(false);
                 self.say(format_args!("threads are not mediated: {error}"));
             }
         }
@@ -374,8 +374,16 @@ impl Served {
 
     /// Everything is as the program wants it, to stay so.
     pub fn stop(&self) {
-        IS_MEDIATED.store(false, Ordering::Release);
+        self.set_mediated(false);
         self.program.stop();
+    }
+
+    fn set_mediated(&self, is_mediated: bool) {
+        IS_MEDIATED.store(is_mediated, Ordering::Release);
+        lock::watch(is_mediated);
+        if self.settings.mediator.leaves_while_blocked {
+            blocking::watch(is_mediated);
+        }
     }
 
     /// Calls with what measures stacks, which is opened when it is needed, and again if the
