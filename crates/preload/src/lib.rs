@@ -15,6 +15,7 @@
 //! | `process` | `fork`, `exec…`, `posix_spawn`, `system`, `exit` |
 //! | `rights` | `setuid`, `seteuid`, `setreuid`, `setresuid`, `chroot` |
 //! | `signal` | `sigaction` and `signal`, for the signals that guards need |
+//! | `key` | `pthread_key_create`, `tss_create` |
 //! | `name` | `pthread_setname_np`, `prctl` |
 //!
 //! It runs below the allocator and thread-local storage: nothing allocates, nothing
@@ -26,6 +27,7 @@ mod attributes;
 mod blocking;
 mod device;
 mod helper;
+mod key;
 mod lock;
 mod name;
 mod nursery;

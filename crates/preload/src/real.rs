@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{
     clockid_t, epoll_event, fd_set, id_t, msghdr, nfds_t, pid_t, pollfd,
-    posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_cond_t, pthread_mutex_t,
-    pthread_t, sched_param, sem_t, sigaction as action, sigset_t, size_t, sockaddr, socklen_t,
-    ssize_t, timespec, timeval, uid_t, useconds_t,
+    posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_cond_t, pthread_key_t,
+    pthread_mutex_t, pthread_t, sched_param, sem_t, sigaction as action, sigset_t, size_t,
+    sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t, useconds_t,
 };
 
 /// A function that is looked for when it is called for the first time.
@@ -90,6 +90,7 @@ fn missing<T>() -> T {
 }
 
 pub type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+pub type End = unsafe extern "C" fn(*mut c_void);
 pub type Strings = *const *mut c_char;
 
 functions! {
@@ -108,6 +109,8 @@ functions! {
     pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int;
     prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int;
     pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int;
+    pthread_key_create(key: *mut pthread_key_t, end: Option<End>) -> c_int;
+    tss_create(key: *mut pthread_key_t, end: Option<End>) -> c_int;
     nice(by: c_int) -> c_int;
     setpriority(which: c_uint, who: id_t, nice: c_int) -> c_int;
     getpriority(which: c_uint, who: id_t) -> c_int;

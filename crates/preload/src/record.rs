@@ -13,6 +13,7 @@ use milieu_threads::run::Thread;
 use milieu_threads::stack::{AlternateStack, Hint, Known, Peak, Seat, Stack, Standing};
 use milieu_threads::table::Scheduling;
 
+use crate::key;
 use crate::real::Start;
 use crate::state::{Served, WATCH};
 
@@ -284,6 +285,9 @@ impl Record {
     /// last: true if it is to be called again.
     pub fn is_to_wait(&self) -> bool {
         const ROUNDS: u32 = 4;
+        if !key::has_others() {
+            return false;
+        }
         // SAFETY: it has begun, and its thread calls this.
         let life = unsafe { self.life().assume_init_mut() };
         life.rounds += 1;

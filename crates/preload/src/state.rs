@@ -209,7 +209,7 @@ impl Served {
             .ok()?;
         let mut key = 0;
         // SAFETY: the destructor is a function that stays.
-        if unsafe { libc::pthread_key_create(&mut key, Some(crate::thread::end)) } != 0 {
+        if unsafe { real::pthread_key_create(&mut key, Some(crate::thread::end)) } != 0 {
             return None;
         }
         let served = Served {
