@@ -219,7 +219,7 @@ impl Record {
 
     /// Its thread begins, and calls this before anything else of it runs.
     pub fn begin(&'static self, served: &Served, birth: &Birth) {
-        let (identity, tid) = (identity(), kernel::thread_id());
+        let (identity, tid) = (identity(), served.own_number());
         self.identity.store(identity, Ordering::Relaxed);
         let life = self.life().write(Life {
             tid,
@@ -227,7 +227,7 @@ impl Record {
             ..Life::default()
         });
         let program = &served.program;
-        let listed = program.began_by(
+        let listed = program.begins(
             birth.creator,
             identity,
             tid,
@@ -301,13 +301,14 @@ impl Record {
             // The process ends in a moment, and looks at this before.
             kernel::sleep_ns(100_000);
         }
-        let attributes = served.program.get(identity()).unwrap_or_default();
-        let _ = served.program.ended(identity());
+        // SAFETY: it has begun, and its thread calls this.
+        let me = unsafe { self.life().assume_init_mut() }.tid;
+        let identity = identity();
+        let attributes = served.program.get(identity).unwrap_or_default();
+        let _ = served.program.ends(identity, me);
         if attributes != Attributes::default() {
             crate::device::tell(served);
         }
-        // SAFETY: it has begun, and its thread calls this.
-        let me = unsafe { self.life().assume_init_mut() }.tid;
         self.measure(served, me);
         // SAFETY: as before.
         let life = unsafe { self.life().assume_init_mut() };

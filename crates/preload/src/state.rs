@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use milieu_threads::attributes::Attributes;
 use milieu_threads::kernel::{self, complain, keep, keep_all};
-use milieu_threads::lock::PriorityMutex;
+use milieu_threads::lock::{PriorityMutex, are_owners_known, own_number};
 use milieu_threads::program::Program;
 use milieu_threads::run::{self, Choice, Rule, Settings, Thread, What};
 use milieu_threads::rung::{self, Return};
@@ -34,6 +34,8 @@ pub struct Served {
     /// Its destructor is how threads end.
     pub key: libc::pthread_key_t,
     measuring: PriorityMutex<Option<Process>>,
+    /// Whether the C library tells threads their numbers.
+    tells_numbers: bool,
     /// The profile was read, and overflows are seen.
     is_learning: AtomicBool,
     /// The rung has been chosen, or that was tried in vain.
@@ -220,6 +222,7 @@ impl Served {
             profile: settings.profile.and_then(|it| keep(it.as_bytes()).ok()),
             key,
             measuring: PriorityMutex::new(None),
+            tells_numbers: are_owners_known(),
             is_learning: AtomicBool::new(false),
             is_chosen: AtomicBool::new(false),
             is_noted: AtomicBool::new(false),
@@ -384,6 +387,12 @@ impl Served {
         if self.settings.mediator.leaves_while_blocked {
             blocking::watch(is_mediated);
         }
+    }
+
+    /// The kernel's number of a thread that the C library has begun, in that thread.
+    pub fn own_number(&self) -> u32 {
+        let told = self.tells_numbers.then(own_number).flatten();
+        told.unwrap_or_else(kernel::thread_id)
     }
 
     /// Calls with what measures stacks, which is opened when it is needed, and again if the

@@ -200,22 +200,35 @@ pub unsafe fn owner_of(mutex: *const libc::pthread_mutex_t) -> Option<u32> {
 /// Whether mutexes of this C library have their owner where [`owner_of`] looks.
 #[must_use]
 pub fn are_owners_known() -> bool {
+    let [before, during, after] = owners();
+    before.is_none() && during == Some(kernel::thread_id()) && after.is_none()
+}
+
+/// The kernel's number of this thread, which the C library has begun, without asking the
+/// kernel: mutexes tell who has them. None where they do not; it means something where
+/// [`are_owners_known`].
+#[must_use]
+pub fn own_number() -> Option<u32> {
+    owners()[1]
+}
+
+/// Who has a mutex before, while and after this thread has it.
+fn owners() -> [Option<u32>; 3] {
     let mut mutex = MaybeUninit::<libc::pthread_mutex_t>::uninit();
     let mutex = mutex.as_mut_ptr();
-    let me = Some(kernel::thread_id());
     // SAFETY: it is initialized, and nobody else knows it.
     unsafe {
         if libc::pthread_mutex_init(mutex, core::ptr::null()) != 0 {
-            return false;
+            return [None; 3];
         }
         let before = owner_of(mutex);
-        let during = (libc::pthread_mutex_lock(mutex) == 0)
+        let during = (libc::pthread_mutex_trylock(mutex) == 0)
             .then(|| owner_of(mutex))
             .flatten();
         let _ = libc::pthread_mutex_unlock(mutex);
         let after = owner_of(mutex);
         let _ = libc::pthread_mutex_destroy(mutex);
-        before.is_none() && during == me && after.is_none()
+        [before, during, after]
     }
 }
 
@@ -252,5 +265,9 @@ mod tests {
     #[test]
     fn glibc_says_who_has_a_mutex() {
         assert_eq!(are_owners_known(), cfg!(target_env = "gnu"));
+        let told = || (own_number(), kernel::thread_id());
+        for (number, id) in [told(), std::thread::spawn(told).join().expect("it ends")] {
+            assert!(number == Some(id) || cfg!(not(target_env = "gnu")));
+        }
     }
 }

@@ -155,6 +155,10 @@ impl Program {
         state.machine.set_returns(returns != Return::Never);
         // SAFETY: this thread has the lock.
         unsafe { self.means.set(means) };
+        for (slot, entry) in self.table.lines().iter() {
+            let kind = self.kind_of(&entry);
+            state.machine.set_kind(slot, kind, &mut |_| ());
+        }
         drop(state);
         self.tell(|machine, out| machine.set_open(true, out));
         Ok(returns)
@@ -211,9 +215,41 @@ impl Program {
         attributes: &Attributes,
         is_excluded: bool,
     ) -> Result<Slot, TableError> {
-        let here = scheduling::of(tid).unwrap_or_default();
+        let me = kernel::thread_id();
+        self.begin(me, creator, identity, tid, attributes, is_excluded)
+    }
+
+    /// As [`Program::began_by`], of the thread that tells, which knows its number.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begins(
+        &self,
+        creator: Option<Scheduling>,
+        identity: u64,
+        tid: u32,
+        attributes: &Attributes,
+        is_excluded: bool,
+    ) -> Result<Slot, TableError> {
+        self.begin(tid, creator, identity, tid, attributes, is_excluded)
+    }
+
+    fn begin(
+        &self,
+        me: u32,
+        creator: Option<Scheduling>,
+        identity: u64,
+        tid: u32,
+        attributes: &Attributes,
+        is_excluded: bool,
+    ) -> Result<Slot, TableError> {
         let means = self.means();
-        let is_self = tid == kernel::thread_id();
+        // While nobody is mediated, nobody needs to know.
+        let here = match means {
+            Some(_) => scheduling::of(tid).unwrap_or_default(),
+            None => Scheduling::default(),
+        };
+        let is_self = tid == me;
         let (own, mut from) = match creator {
             Some(own) if means.is_some_and(|it| it.is_inherited(tid, &here, &own)) => {
                 (own, Region::Lazy)
@@ -253,15 +289,31 @@ impl Program {
         });
         let visit = match visitor {
             Some(visitor) => self.visit_as(Some(visitor), tid),
-            None => self.visit(),
+            None => self.visit_by(me),
         };
         if let Ok(mut visit) = visit {
+            // Threads may be mediated since.
+            let kind = match means.is_none() && self.means().is_some() {
+                true => self.kind_of(&entry),
+                false => kind,
+            };
             visit.apply(self, |machine, out| match is_visiting {
                 true => machine.add_visiting(slot, tid, kind, out),
                 false => machine.add_from(slot, tid, kind, from, out),
             });
         }
         Ok(slot)
+    }
+
+    /// Asks the kernel how a thread is scheduled that began before anybody was mediated, and
+    /// notes it. Whoever calls this has the lock.
+    fn kind_of(&self, entry: &Entry) -> Kind {
+        let own = scheduling::of(entry.tid).unwrap_or_default();
+        let _ = self.table.lines().update(entry.identity, |it| it.own = own);
+        match entry.is_excluded || scheduling::is_realtime(own.policy) {
+            true => Kind::Excluded,
+            false => Kind::from(&entry.attributes),
+        }
     }
 
     /// Puts a thread or process, which has inherited its place from a thread that the
@@ -304,6 +356,14 @@ impl Program {
     /// # Errors
     /// If it was not listed.
     pub fn ended(&self, identity: u64) -> Result<(), TableError> {
+        self.ends(identity, kernel::thread_id())
+    }
+
+    /// As [`Program::ended`], told by a thread that knows its number.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn ends(&self, identity: u64, me: u32) -> Result<(), TableError> {
         let lines = self.table.lines();
         let slot = lines.slot(identity).ok_or(TableError::Unknown)?;
         let is_for_ever = |it: &Means| it.returns() == Return::Never;
@@ -313,11 +373,13 @@ impl Program {
             self.untold.fetch_add(1, Ordering::Release);
             return Ok(());
         }
-        self.tell(|machine, out| {
-            // It may have something left to do, or go on unlisted.
-            machine.set_kind(slot, Kind::Excluded, out);
-            machine.remove(slot, out);
-        });
+        if let Ok(mut visit) = self.visit_by(me) {
+            visit.apply(self, |machine, out| {
+                // It may have something left to do, or go on unlisted.
+                machine.set_kind(slot, Kind::Excluded, out);
+                machine.remove(slot, out);
+            });
+        }
         lines.remove(identity).map(|_| ())
     }
 

@@ -397,15 +397,22 @@ impl<'m> Machine<'m> {
     /// waits for, and puts whom it concerns where they belong. `fast_before` is
     /// how many were in the fast region before the change.
     fn settle(&mut self, fast_before: u32, from: Link, out: Sink<'_>) {
-        for at in self.chain(from).into_iter().map_while(|it| it) {
+        // Mostly it waits for nobody, so the list is not made before.
+        let mut link = from;
+        for _ in 0..=BOOST_DEPTH {
+            let Some(at) = self.linked(link) else { break };
             let urgency = self.urgency(at);
             let node = &mut self.nodes[at];
+            link = node.waits_for;
             let was_fast = core::mem::replace(&mut node.is_fast, urgency.is_some());
             node.urgency = urgency.unwrap_or_default();
             self.fast = self.fast - u32::from(was_fast) + u32::from(urgency.is_some());
         }
         if (fast_before == 0) == (self.fast == 0) {
-            for at in self.chain(from).into_iter().map_while(|it| it) {
+            let mut link = from;
+            for _ in 0..=BOOST_DEPTH {
+                let Some(at) = self.linked(link) else { break };
+                link = self.nodes[at].waits_for;
                 self.place(at, out);
             }
         } else {

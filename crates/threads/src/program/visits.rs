@@ -15,7 +15,11 @@ use crate::visit::{self, Going, Mover, Visitor};
 impl Program {
     /// The lock, of a thread that is not lazy while it waits for it and has it.
     pub(super) fn visit(&self) -> Result<Visit<'_>, Errno> {
-        let tid = kernel::thread_id();
+        self.visit_by(kernel::thread_id())
+    }
+
+    /// As [`Program::visit`], of a thread that knows its number.
+    pub(super) fn visit_by(&self, tid: u32) -> Result<Visit<'_>, Errno> {
         let means = self.means();
         let visitor = means.and_then(|it| self.come_home(tid, false, it));
         self.visit_as(visitor, tid)
