@@ -46,10 +46,12 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's.
         return unsafe { real::pthread_create(thread, attr, start, argument) };
     };
-    state::uncancelled(|| served.note(CREATED.load(Ordering::Relaxed)));
     // SAFETY: the caller's; null is the default attributes.
     let asked = Asking::of(unsafe { attr.as_ref() });
-    let creation = state::uncancelled(|| Creation::new(served, &asked, attr, start, argument));
+    let creation = state::uncancelled(|| {
+        served.note(CREATED.load(Ordering::Relaxed));
+        Creation::new(served, &asked, attr, start, argument)
+    });
     let Some(record) = record::take(creation.birth) else {
         // SAFETY: the caller's.
         return unsafe { real::pthread_create(thread, attr, start, argument) };

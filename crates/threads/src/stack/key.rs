@@ -212,6 +212,9 @@ impl Key {
 
     /// How many words it takes.
     pub(super) const WORDS: usize = 16;
+    /// Which of them tell keys apart mostly: of each place a word of its file and the lower
+    /// one of its offset.
+    pub(super) const TELLING: [usize; 4] = [0, 6, 8, 14];
 }
 
 impl fmt::Display for Key {
@@ -308,6 +311,12 @@ impl Search {
     const WORDS: usize = 4;
 
     fn look_in(&mut self, module: &Loaded<'_>) {
+        // A program may have hundreds of libraries.
+        let (start, bytes) = module.extent();
+        let mut addresses = self.words.iter().chain([&self.start]);
+        if !addresses.any(|it| it.wrapping_sub(start) < bytes) {
+            return;
+        }
         let place = |address: usize| {
             Some(Place {
                 build: module.build_id()?,
@@ -339,6 +348,19 @@ type Header = libc::Elf64_Phdr;
 type Header = libc::Elf32_Phdr;
 
 impl Loaded<'_> {
+    /// Where it is loaded, and how many bytes it takes there.
+    fn extent(&self) -> (usize, usize) {
+        let is_loaded = |it: &&Header| it.p_type == libc::PT_LOAD;
+        let first = self.headers.iter().find(is_loaded);
+        let last = self.headers.iter().rfind(is_loaded);
+        // They are in the order of their addresses.
+        let start = first.map_or(0, |it| it.p_vaddr as usize);
+        let end = last.map_or(0, |it| {
+            (it.p_vaddr as usize).wrapping_add(it.p_memsz as usize)
+        });
+        (self.base.wrapping_add(start), end.wrapping_sub(start))
+    }
+
     /// Whether a segment that satisfies this has the address.
     fn has(&self, address: usize, is_meant: impl Fn(&Header) -> bool) -> bool {
         self.headers.iter().filter(|it| is_meant(it)).any(|header| {

@@ -289,8 +289,9 @@ impl Watch {
     /// In the child of a fork, which has one thread: the others are not here, and what
     /// was seen before is the parent's to keep.
     pub fn forked(&self, own: Option<Standing>) {
+        system::forked();
         let own = own.and_then(|standing| self.known.get(standing.0));
-        for known in &self.known {
+        for known in self.taken() {
             match own {
                 Some(own) if core::ptr::eq(own, known) => {
                     known

@@ -336,10 +336,10 @@ pub(super) fn peek(address: usize, into: &mut [u8]) -> usize {
         iov_base: address as *mut c_void,
         iov_len: into.len(),
     };
+    let process = process_once();
     // SAFETY: the kernel reads where it may and writes at most so many bytes.
-    let read = quietly(|| unsafe {
-        libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) as c_long
-    });
+    let read =
+        quietly(|| unsafe { libc::process_vm_readv(process, &local, 1, &remote, 1, 0) as c_long });
     match read {
         Ok(bytes) => bytes,
         Err(Errno(libc::EFAULT)) => 0,
@@ -361,10 +361,10 @@ pub(super) fn poke(address: usize, bytes: &[u8]) -> Result<(), Errno> {
         iov_base: address as *mut c_void,
         iov_len: bytes.len(),
     };
+    let process = process_once();
     // SAFETY: the kernel writes where it may, and the callers have that memory for it.
-    let written = quietly(|| unsafe {
-        libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) as c_long
-    });
+    let written =
+        quietly(|| unsafe { libc::process_vm_writev(process, &local, 1, &remote, 1, 0) as c_long });
     match written {
         Ok(count) if count == bytes.len() => Ok(()),
         Ok(_) | Err(Errno(libc::EFAULT)) => Err(Errno(libc::ENOSPC)),
@@ -444,6 +444,18 @@ pub(super) fn complain(text: &[u8]) {
 pub(super) fn process() -> c_int {
     // SAFETY: no memory is involved.
     unsafe { libc::getpid() }
+}
+
+/// The same, asked for once in each process.
+static PROCESS: AtomicUsize = AtomicUsize::new(0);
+
+fn process_once() -> c_int {
+    once(&PROCESS, || process() as usize) as c_int
+}
+
+/// In the child of a fork, which has another number.
+pub(super) fn forked() {
+    PROCESS.store(0, Ordering::Relaxed);
 }
 
 /// The kernel's number of this thread.
