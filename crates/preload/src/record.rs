@@ -27,6 +27,8 @@ pub struct Birth {
     /// Whether the program itself has said what it is for; patterns do not count then.
     pub is_said: bool,
     pub seat: Option<Seat>,
+    /// Whether its stack is measured when it ends.
+    pub is_measured: bool,
     pub asked_bytes: Option<u64>,
     pub guard_bytes: u64,
     /// What its creator wants of itself, if that may be elsewhere.
@@ -43,6 +45,7 @@ struct Life {
     stack: Option<Stack>,
     depth_at_start: u64,
     seat: Option<Seat>,
+    is_measured: bool,
     standing: Option<Standing>,
     alternate: Option<AlternateStack>,
     /// How often the destructors of its keys have run.
@@ -253,17 +256,22 @@ impl Record {
         // SAFETY: only its thread uses this, and here alone.
         let known = unsafe { &mut *self.known.get() };
         let guard_bytes = birth.guard_bytes;
-        let found = served.measure(life.tid, |process| {
-            let stack = match (known.again(hint, guard_bytes), birth.asked_bytes) {
-                (Some(stack), _) => stack,
-                (None, Some(_)) => process.stack_again(address, hint, guard_bytes, known)?,
-                (None, None) => process.stack_around(address, hint)?,
-            };
-            Ok((stack, process.depth_at_start(&stack)?))
-        });
+        let again = known.again(hint, guard_bytes);
+        let found = match again.filter(|_| known.was_ample()) {
+            Some(stack) => Some((stack, 0)),
+            None => served.measure(life.tid, |process| {
+                let stack = match (again, birth.asked_bytes) {
+                    (Some(stack), _) => stack,
+                    (None, Some(_)) => process.stack_again(address, hint, guard_bytes, known)?,
+                    (None, None) => process.stack_around(address, hint)?,
+                };
+                Ok((stack, process.depth_at_start(&stack)?))
+            }),
+        };
         let Some((stack, depth)) = found else {
             return;
         };
+        life.is_measured = birth.is_measured;
         life.stack = Some(stack);
         life.depth_at_start = depth;
         life.standing = WATCH.enter(life.tid as c_int, &stack, depth, birth.seat);
@@ -302,14 +310,16 @@ impl Record {
             kernel::sleep_ns(100_000);
         }
         // SAFETY: it has begun, and its thread calls this.
-        let me = unsafe { self.life().assume_init_mut() }.tid;
-        let identity = identity();
+        let life = unsafe { self.life().assume_init_mut() };
+        let (identity, me) = (identity(), life.tid);
         let attributes = served.program.get(identity).unwrap_or_default();
         let _ = served.program.ends(identity, me);
         if attributes != Attributes::default() {
             crate::device::tell(served);
         }
-        self.measure(served, me);
+        if life.is_measured {
+            self.measure(served, me);
+        }
         // SAFETY: as before.
         let life = unsafe { self.life().assume_init_mut() };
         if let Some(standing) = life.standing.take() {
@@ -331,6 +341,8 @@ impl Record {
         let Some(depth) = served.measure(me, |it| it.depth(&stack)) else {
             return;
         };
+        // SAFETY: as for its life.
+        unsafe { (*self.known.get()).ends(&stack, depth) };
         let peak = Peak::between(life.depth_at_start, depth, stack.bytes());
         if let (Some(seat), Some(_)) = (life.seat, peak.bytes()) {
             WATCH.measures(seat, peak);
@@ -365,6 +377,7 @@ pub fn begin_main(served: &Served) {
         is_excluded: rule.is_some_and(|it| it.is_excluded),
         is_said: false,
         seat: None,
+        is_measured: false,
         asked_bytes: None,
         guard_bytes: 0,
         creator: None,

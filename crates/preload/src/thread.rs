@@ -158,6 +158,7 @@ impl Creation {
             is_excluded: false,
             is_said: said.is_some(),
             seat: None,
+            is_measured: true,
             asked_bytes: asking.bytes(),
             guard_bytes: asking.guard_bytes,
             creator: None,
@@ -216,6 +217,8 @@ impl Creation {
             let guard_bytes = asking.guard_bytes;
             let decided = policy.decide(learned.as_ref(), asked, guard_bytes, is_space_short);
             decision = Some(decided).filter(|it| matches!(it, Decision::Apply { .. }));
+            let is_in_turn = birth.seat.is_none_or(|it| WATCH.live.is_in_turn(it));
+            birth.is_measured = is_in_turn || decision.is_some();
         }
         match (asking.stack, wanted) {
             (Asked::Default(_), Some(bytes)) if decision.is_none() => Some(Decision::Apply {

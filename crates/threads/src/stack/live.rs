@@ -54,6 +54,8 @@ struct Slot {
     threads_since: AtomicUsize,
     given_since: AtomicUsize,
     overflow_since: AtomicUsize,
+    /// How many were created.
+    created: AtomicUsize,
     /// How many have ended since, and were there when somebody looked.
     seen_since: AtomicUsize,
     /// Its line in the notes, 0 if it has none yet.
@@ -74,6 +76,7 @@ impl Slot {
         threads_since: AtomicUsize::new(0),
         given_since: AtomicUsize::new(0),
         overflow_since: AtomicUsize::new(0),
+        created: AtomicUsize::new(0),
         seen_since: AtomicUsize::new(0),
         place: AtomicU32::new(0),
     };
@@ -143,6 +146,10 @@ impl Default for Live {
 impl Live {
     /// How many keys it knows at most.
     pub const SEATS: usize = 1024;
+    /// So many threads of a key are measured when they end, all of the first,
+    const ALL_OF: usize = 64;
+    /// and one of so many from then on. Those that run are, all the time.
+    const ONE_OF: usize = 16;
 
     /// With nothing in it.
     pub const fn new() -> Self {
@@ -270,6 +277,15 @@ impl Live {
         slot.flags.fetch_or(flags, Ordering::Relaxed);
     }
 
+    /// A thread is created; whether it is one of those that are measured when they end.
+    pub fn is_in_turn(&self, seat: Seat) -> bool {
+        let Some(slot) = self.slots.get(seat.0) else {
+            return false;
+        };
+        let before = slot.created.fetch_add(1, Ordering::Relaxed);
+        before < Self::ALL_OF || before % Self::ONE_OF == 0
+    }
+
     /// A smaller stack was refused, and the thread has the program's.
     pub fn refuses(&self, seat: Seat) {
         self.flag(seat, WAS_REFUSED);
@@ -379,6 +395,7 @@ impl Live {
             slot.flags.fetch_and(!IS_COUNTED, Ordering::Relaxed);
             slot.peak_since.store(0, Ordering::Relaxed);
             slot.place.store(0, Ordering::Relaxed);
+            slot.created.store(0, Ordering::Relaxed);
         }
     }
 
@@ -415,6 +432,19 @@ mod tests {
         live.take(|entry| taken.push(entry));
         taken.sort();
         taken
+    }
+
+    #[test]
+    fn the_first_threads_are_measured_and_then_one_of_several() {
+        let live = Box::new(Live::new());
+        let seat = live.enter(&key(1), Name::NONE).unwrap();
+        let other = live.enter(&key(2), Name::NONE).unwrap();
+        let all = (0..Live::ALL_OF).filter(|_| live.is_in_turn(seat)).count();
+        let later = (0..100 * Live::ONE_OF).filter(|_| live.is_in_turn(seat));
+        assert_eq!((all, later.count()), (Live::ALL_OF, 100));
+        assert!(live.is_in_turn(other));
+        live.forked();
+        assert!(live.is_in_turn(seat) && live.is_in_turn(seat));
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct Hint {
 pub struct Known {
     question: Question,
     stack: Stack,
+    /// How deep it was when the last thread on it ended that was measured.
+    depth: u64,
 }
 
 impl Known {
@@ -75,6 +77,18 @@ impl Known {
             && self.question.guard_bytes == guard_bytes
             && self.stack.bytes() == asked_bytes;
         is_same.then_some(self.stack)
+    }
+
+    /// A thread on this stack has ended, which was so deep.
+    pub fn ends(&mut self, stack: &Stack, depth: u64) {
+        self.depth = if self.stack == *stack { depth } else { 0 };
+    }
+
+    /// Whether the last thread on it that was measured has left some of it untouched, as the
+    /// next one will find it: of what threads touch, the C library keeps the upper end for
+    /// the next. Who locks all memory meanwhile has one thread counted as deep as can be.
+    pub fn was_ample(&self) -> bool {
+        self.depth > 0 && self.depth < self.stack.bytes()
     }
 }
 
@@ -237,7 +251,11 @@ impl Process {
         // What is joined to others may have become another one meanwhile.
         let is_alone = stack.low == mapping.start && stack.high == mapping.end;
         *known = match is_alone {
-            true => Known { question, stack },
+            true => Known {
+                question,
+                stack,
+                depth: 0,
+            },
             false => Known::default(),
         };
         Ok(stack)
@@ -597,6 +615,26 @@ mod tests {
             high(0x10_0000, 0x20_0000, 0x17_0000, nothing, page),
             0x20_0000
         );
+    }
+
+    #[test]
+    fn a_stack_is_ample_while_its_threads_leave_some_of_it() {
+        let stack = Stack {
+            low: 0x10_0000,
+            high: 0x20_0000,
+            guard_bytes: 0x1000,
+        };
+        let mut known = Known {
+            stack,
+            ..Known::default()
+        };
+        assert!(!known.was_ample(), "nobody was measured on it");
+        known.ends(&stack, 0x4000);
+        assert!(known.was_ample());
+        known.ends(&stack, stack.bytes());
+        assert!(!known.was_ample());
+        known.ends(&Stack { low: 0, ..stack }, 0x4000);
+        assert!(!known.was_ample(), "that was another stack");
     }
 
     #[test]
