@@ -105,18 +105,18 @@ pub fn wake() {
     kernel::wake(&CALLS);
 }
 
-/// The process ends.
+/// The process ends: nothing is done any more, and what sleeps is not woken for that.
 pub fn end() {
     IS_OVER.store(true, Ordering::Release);
-    if IS_THERE.load(Ordering::Acquire) {
-        wake();
-    }
 }
 
 /// The program's last thread ends, and it before: who is last calls what the program wants
 /// called at the end, and needs the program's files for it.
 pub fn end_first() {
     end();
+    if IS_THERE.load(Ordering::Acquire) {
+        wake();
+    }
     let identity = IDENTITY.swap(0, Ordering::AcqRel);
     if identity != 0 {
         join(identity);

@@ -198,6 +198,10 @@ pub extern "C" fn finish() {
     }
 }
 
+/// Threads that were seen as often, in runs as well, are known: another run that has nothing
+/// else to say of them is not added.
+const ENOUGH: u32 = 16;
+
 /// Adds what this run has seen to the profile.
 fn keep(served: &Served) {
     // The list of what is loaded may be locked by a thread that is not here.
@@ -205,6 +209,11 @@ fn keep(served: &Served) {
         return;
     };
     record::measure_all(served);
+    let policy = &served.settings.stacks;
+    let (runs, threads) = (policy.runs_min.max(ENOUGH), policy.threads_min);
+    if !WATCH.live.has_news(runs, threads.max(ENOUGH.into())) {
+        return WATCH.notes.remove(path);
+    }
     let mut count = 0;
     let mut seen = [Entry::EMPTY; 64];
     let add = |entries: &[Entry]| {

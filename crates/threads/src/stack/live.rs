@@ -6,7 +6,7 @@
 //! key that two threads enter at the same moment can have two seats; what they say
 //! is put together when it is taken.
 
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
 use super::key::Key;
 use super::measure::Peak;
@@ -47,6 +47,11 @@ struct Slot {
     /// What the profile said.
     runs: AtomicU32,
     threads: AtomicUsize,
+    peak_before: AtomicUsize,
+    given_before: AtomicUsize,
+    was_set: AtomicBool,
+    /// How many threads the profile knows.
+    threads_before: AtomicUsize,
     /// The deepest ever, and the deepest that is not yet in the profile.
     peak: AtomicUsize,
     flags: AtomicU32,
@@ -70,6 +75,10 @@ impl Slot {
         role: [const { AtomicU32::new(0) }; NAME_WORDS],
         runs: AtomicU32::new(0),
         threads: AtomicUsize::new(0),
+        peak_before: AtomicUsize::new(0),
+        given_before: AtomicUsize::new(0),
+        was_set: AtomicBool::new(false),
+        threads_before: AtomicUsize::new(0),
         peak: AtomicUsize::new(0),
         flags: AtomicU32::new(0),
         peak_since: AtomicUsize::new(0),
@@ -236,6 +245,14 @@ impl Live {
             .fetch_max(size(entry.threads), Ordering::Relaxed);
         slot.peak
             .fetch_max(size(entry.peak_bytes), Ordering::Relaxed);
+        for (before, bytes) in [
+            (&slot.threads_before, entry.threads),
+            (&slot.peak_before, entry.peak_bytes),
+            (&slot.given_before, entry.given_bytes),
+        ] {
+            before.fetch_max(size(bytes), Ordering::Relaxed);
+        }
+        slot.was_set.fetch_or(entry.is_set, Ordering::Relaxed);
         if entry.overflow_bytes > 0 {
             slot.flags.fetch_or(HAS_OVERFLOWED, Ordering::Relaxed);
         }
@@ -352,6 +369,23 @@ impl Live {
         self.flag(seat, HAS_OVERFLOWED);
     }
 
+    /// Whether anything was seen since that the profile does not say. One more run of threads
+    /// that were in so many runs, and so many of them, is nothing.
+    pub fn has_news(&self, runs_enough: u32, threads_enough: u64) -> bool {
+        self.ready().any(|(_, slot)| {
+            let number = |it: &AtomicUsize| it.load(Ordering::Relaxed);
+            let is_seen = number(&slot.threads_since) > 0 || number(&slot.overflow_since) > 0;
+            let is_set = slot.flags.load(Ordering::Relaxed) & IS_SET != 0;
+            let is_known = slot.runs.load(Ordering::Relaxed) >= runs_enough
+                && number(&slot.threads_before) >= size(threads_enough)
+                && number(&slot.peak_since) <= number(&slot.peak_before)
+                && number(&slot.given_since) <= number(&slot.given_before)
+                && number(&slot.overflow_since) == 0
+                && (!is_set || slot.was_set.load(Ordering::Relaxed));
+            is_seen && !is_known
+        })
+    }
+
     /// Calls with everything that was seen since this was called last; what cannot be
     /// kept elsewhere is put back by [`put_back`](Self::put_back).
     pub fn take(&self, mut one: impl FnMut(Entry)) {
@@ -445,6 +479,52 @@ mod tests {
         assert!(live.is_in_turn(other));
         live.forked();
         assert!(live.is_in_turn(seat) && live.is_in_turn(seat));
+    }
+
+    #[test]
+    fn what_the_profile_says_already_is_no_news() {
+        let known = Entry {
+            runs: 16,
+            threads: 20,
+            peak_bytes: 4096,
+            given_bytes: 8 << 20,
+            ..Entry::new(key(1))
+        };
+        // What the profile says, whether the size was set, how deep the thread was.
+        let news = |known: &Entry, asked, peak| {
+            let live = Box::new(Live::new());
+            live.load(known);
+            assert!(!live.has_news(16, 16), "nothing was seen");
+            let seat = live.enter(&key(1), Name::NONE).unwrap();
+            live.creates(seat, asked);
+            assert!(!live.has_news(16, 16), "nobody has ended");
+            live.measures(seat, Peak::Exact(peak));
+            live.has_news(16, 16)
+        };
+        let asked = Asked::Default(8 << 20);
+        assert!(!news(&known, asked, 4096));
+        assert!(news(&known, asked, 4097));
+        assert!(news(&known, Asked::Default(9 << 20), 4096));
+        assert!(news(&known, Asked::Set(8 << 20), 4096));
+        assert!(news(&Entry { runs: 15, ..known }, asked, 4096));
+        assert!(news(
+            &Entry {
+                threads: 15,
+                ..known
+            },
+            asked,
+            4096
+        ));
+        let set = Entry {
+            is_set: true,
+            ..known
+        };
+        assert!(!news(&set, Asked::Set(1 << 20), 100));
+
+        let live = Box::new(Live::new());
+        live.load(&known);
+        live.overflows(live.enter(&key(1), Name::NONE).unwrap(), 4096);
+        assert!(live.has_news(16, 16));
     }
 
     #[test]
