@@ -86,10 +86,10 @@ pub fn lacks() -> Option<(String, String)> {
 /// Makes the machine, if there is none, and tests in it.
 pub fn boot(anew: bool, short: bool) -> Result<Outcome> {
     let folder = process::scratch("boot")?;
-    let disk = programs::disk(&folder, short)?;
+    programs::make(&folder, short)?;
     image::make(&folder, anew)?;
     let console = folder.join("console");
-    let machine = machine(&folder, &disk, &console);
+    let machine = machine(&folder, &console);
     eprintln!("$ {}", process::display(&machine));
     let mut outcome = Outcome::default();
     process::pass_through(machine, |line| outcome.take(line))?;
@@ -103,7 +103,7 @@ pub fn boot(anew: bool, short: bool) -> Result<Outcome> {
 }
 
 /// The emulator. Its first serial line is the kernel's, its second what the tests say.
-fn machine(folder: &Path, disk: &Path, console: &Path) -> Command {
+fn machine(folder: &Path, console: &Path) -> Command {
     let mut machine = process::command("timeout");
     machine.args([
         SECONDS_MAX,
@@ -122,17 +122,19 @@ fn machine(folder: &Path, disk: &Path, console: &Path) -> Command {
             "-append",
             "root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 systemd.getty_auto=no",
         ]);
-    // The kernel reads these disks without further drivers. Nothing is written to them.
-    for (name, path) in [
-        ("root", folder.join(image::ROOT)),
-        ("tests", disk.to_owned()),
+    // The kernel reads the first without further drivers, and nothing is written to them.
+    // They are of two kinds, as two of one kind are found in any order.
+    for (name, device) in [
+        (image::ROOT, "nvme,serial=root"),
+        (programs::DISK, "virtio-blk-pci"),
     ] {
+        let path = folder.join(name);
         let path = path.display();
         machine.arg("-drive");
         machine.arg(format!(
             "file={path},format=raw,if=none,snapshot=on,id={name}"
         ));
-        machine.args(["-device", &format!("nvme,serial={name},drive={name}")]);
+        machine.args(["-device", &format!("{device},drive={name}")]);
     }
     machine
         .arg("-serial")

@@ -10,6 +10,9 @@ use serde::Deserialize;
 use crate::metadata::target_directory;
 use crate::process;
 
+/// Its name.
+pub const DISK: &str = "tests.ext2";
+
 /// Packages whose test programs are of interest there, with one test of each, or all.
 const TESTS: &[(&str, Option<&str>)] = &[
     ("milieu-threads", None),
@@ -47,7 +50,7 @@ struct Profile {
 }
 
 /// Builds everything and lays it out on a disk.
-pub fn disk(folder: &Path, short: bool) -> Result<PathBuf> {
+pub fn make(folder: &Path, short: bool) -> Result<()> {
     let target = target_directory()?;
     let tree = folder.join("tests");
     let _ = fs::remove_dir_all(&tree);
@@ -95,7 +98,7 @@ pub fn disk(folder: &Path, short: bool) -> Result<PathBuf> {
             guest.join(file),
         )?;
     }
-    let disk = folder.join("tests.ext2");
+    let disk = folder.join(DISK);
     let _ = fs::remove_file(&disk);
     let mut make = process::command("genext2fs");
     let blocks = bytes_in(&tree)? / 4096 + 16384;
@@ -109,8 +112,7 @@ pub fn disk(folder: &Path, short: bool) -> Result<PathBuf> {
         "-U",
         "-d",
     ]);
-    must(make.arg(&tree).arg(&disk))?;
-    Ok(disk)
+    must(make.arg(&tree).arg(&disk))
 }
 
 /// The test programs by their names.
