@@ -17,9 +17,6 @@ pub const KERNEL: &str = "kernel";
 /// What it was made of.
 const MADE_OF: &str = "made-of";
 
-/// Where Debian is.
-const MIRROR: &str = "http://deb.debian.org";
-
 /// systemd with users' managers, and what tests start and are started by.
 const PACKAGES: &str =
     "usr-is-merged,systemd-sysv,dbus,dbus-user-session,libpam-systemd,passwd,procps";
@@ -53,6 +50,40 @@ fn release_in(text: &str) -> Option<String> {
     (of("ID").as_deref() == Some("debian")).then(|| of("VERSION_CODENAME"))?
 }
 
+/// Where this machine has its packages from, as lines of `sources.list(5)`, and this suite
+/// from where the release itself is.
+fn sources(release: &str, suite: Option<&str>) -> Result<Vec<String>> {
+    let mut apt = process::command("apt-get");
+    apt.args(["indextargets", "--format", "$(SITE) $(RELEASE)"]);
+    apt.args(["Created-By: Packages", "Component: main"]);
+    let known = process::output(apt)?;
+    let lines = sources_in(&known, release, suite);
+    if lines.is_empty() {
+        bail!("apt knows no packages of {release}; this line does it: sudo apt-get update");
+    }
+    Ok(lines)
+}
+
+fn sources_in(known: &str, release: &str, suite: Option<&str>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut add = |site: &str, suite: &str| {
+        let line = format!("deb {site} {suite} main");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    };
+    for (site, known) in known.lines().filter_map(|it| it.split_once(' ')) {
+        let rest = known.strip_prefix(release);
+        if rest.is_some_and(|it| it.is_empty() || it.starts_with('-')) {
+            add(site, known);
+        }
+        if let (Some(suite), Some("")) = (suite, rest) {
+            add(site, suite);
+        }
+    }
+    lines
+}
+
 /// Makes it, if it is not there or is to be made anew.
 pub fn make(folder: &Path, anew: bool) -> Result<()> {
     let release = release().context("this is no Debian")?;
@@ -78,11 +109,7 @@ pub fn make(folder: &Path, anew: bool) -> Result<()> {
     make.args(hooks.map(|it| format!("--customize-hook={it}")));
     let packed = folder.join("root.tar");
     make.arg(&release).arg(&packed);
-    make.arg(format!("deb {MIRROR}/debian {release} main"));
-    make.arg(format!(
-        "deb {MIRROR}/debian-security {release}-security main"
-    ));
-    make.args(suite.map(|it| format!("deb {MIRROR}/debian {it} main")));
+    make.args(sources(&release, suite.as_deref())?);
     let shown = process::display(&make);
     let made_of = format!("{shown}\n{ROOM}\n{}", fs::read_to_string(&service)?);
     let is_there = [ROOT, KERNEL].iter().all(|it| folder.join(it).is_file());
@@ -151,5 +178,20 @@ mod tests {
         assert_eq!(release_in(debian).as_deref(), Some("bookworm"));
         assert_eq!(release_in(&debian.replace("=debian", "=other")), None);
         assert_eq!(release_in("ID=debian\n"), None);
+    }
+
+    #[test]
+    fn packages_are_those_of_this_machine_and_one_more_suite_from_there() {
+        let known = "http://here/debian bookworm\nhttp://here/debian bookworm\n\
+                     http://here/security bookworm-security\nhttp://there tools-bookworm\n";
+        assert_eq!(
+            sources_in(known, "bookworm", Some("bookworm-backports")),
+            [
+                "deb http://here/debian bookworm main",
+                "deb http://here/debian bookworm-backports main",
+                "deb http://here/security bookworm-security main",
+            ]
+        );
+        assert_eq!(sources_in(known, "trixie", None), [""; 0]);
     }
 }
