@@ -47,11 +47,20 @@ pub fn start(served: &Served) -> bool {
 }
 
 /// A thread of the program's is about to be created, beside so many that live: it is there
-/// from then on, to measure those that run. Where one after the other has come and gone there
-/// are none, and a thread beside would only make their begin and end slower.
-pub fn attend(served: &Served, living: u32, created: u32) {
+/// from then on, to measure those that run. Where many have come and gone one after the other
+/// there are none, and a thread beside would only make their begin and end slower. Who creates
+/// several at once now and then keeps it: to end and begin it takes longer than it saves.
+pub fn attend(served: &Served, living: u32) {
     const TRIED: u32 = 64;
-    let is_alone = living <= 1 && created >= TRIED;
+    /// How many were created in a row with nobody beside them but the first thread.
+    static ALONE: AtomicU32 = AtomicU32::new(0);
+    let is_alone = match living {
+        0 | 1 => ALONE.fetch_add(1, Ordering::Relaxed) >= TRIED,
+        _ => {
+            ALONE.store(0, Ordering::Relaxed);
+            false
+        }
+    };
     if !is_alone || state::mediated().is_some() {
         start(served);
     } else if IDENTITY.load(Ordering::Relaxed) != 0 {

@@ -282,14 +282,14 @@ impl Served {
 
     /// What is learned is noted from now on, by threads that end, and by one of ours of
     /// those that run. Whoever is about to create a thread calls this.
-    pub fn note(&self, created: u32) {
+    pub fn note(&self) {
         if !self.settings.stacks.mode.learns() {
             return;
         }
         self.learn();
         self.open_notes();
         if WATCH.notes.is_open() {
-            helper::attend(self, record::living(), created);
+            helper::attend(self, record::living());
         }
     }
 

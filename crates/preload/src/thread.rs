@@ -49,7 +49,7 @@ pub unsafe extern "C" fn pthread_create(
     // SAFETY: the caller's; null is the default attributes.
     let asked = Asking::of(unsafe { attr.as_ref() });
     let creation = state::uncancelled(|| {
-        served.note(CREATED.load(Ordering::Relaxed));
+        served.note();
         Creation::new(served, &asked, attr, start, argument)
     });
     let Some(record) = record::take(creation.birth) else {
