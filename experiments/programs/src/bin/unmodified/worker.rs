@@ -8,6 +8,8 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use experiments::Failed;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 use crate::side::{Process, Side, succeeded};
 use crate::{Program, Running};
@@ -153,7 +155,20 @@ impl Running for Pipes {
 }
 
 /// A program of Rust's standard library that knows nothing of Milieu.
+///
+/// It has one processor: as threads come one by one, no more than one has something to do,
+/// and on which of several they are decides more than what they do.
 pub fn create_and_join() {
+    let itself = Pid::from_raw(0);
+    let first = sched_getaffinity(itself).and_then(|all| {
+        let mut processors = 0..CpuSet::count();
+        let first = processors.find(|it| all.is_set(*it) == Ok(true));
+        let mut one = CpuSet::new();
+        one.set(first.unwrap_or(0)).map(|()| one)
+    });
+    if let Err(error) = first.and_then(|one| sched_setaffinity(itself, &one)) {
+        eprintln!("no processor can be chosen: {error}");
+    }
     let count: u64 = std::env::args()
         .nth(2)
         .and_then(|it| it.parse().ok())
