@@ -618,3 +618,14 @@ fn both_stations_understand_each_others_files() {
     }
     assert!(shared > 20, "{shared}");
 }
+
+#[test]
+fn it_takes_a_few_hundred_lines_of_its_own() {
+    let sources = fs::read_dir(root().join("examples/weather-station-cpp/src")).unwrap();
+    let lines = sources.map(|file| {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        text.lines().count()
+    });
+    let lines: usize = lines.sum();
+    assert!((300..=700).contains(&lines), "{lines} lines");
+}

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
+use std::thread::JoinHandle;
 
 use measure::{Loop, Operation, alone, answer, paired};
+use milieu_threads::attributes::SCHED_TEK;
 
 type Lock = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
 type Create = unsafe extern "C" fn(
@@ -77,6 +79,34 @@ fn lock_served() -> Loop {
     locking(unsafe { std::mem::transmute::<*mut c_void, Lock>(served("pthread_mutex_lock")) })
 }
 
+/// As [`lock`], in a program that has another thread: alone, the C library takes a lock
+/// without an atomic instruction.
+fn lock_beside() -> Loop {
+    static OTHER: OnceLock<JoinHandle<()>> = OnceLock::new();
+    OTHER.get_or_init(|| {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::park();
+            }
+        })
+    });
+    lock()
+}
+
+/// As [`lock_served`] in such a program, while its threads are mediated: the last of all, as
+/// that stays so.
+fn lock_mediated() -> Loop {
+    type Become = unsafe extern "C" fn(libc::pthread_t, c_int, *const libc::sched_param) -> c_int;
+    // SAFETY: the function of this name has this type.
+    let becomes: Become = unsafe { std::mem::transmute(served("pthread_setschedparam")) };
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: this thread lives, and so does the priority.
+    let said = unsafe { becomes(libc::pthread_self(), SCHED_TEK, &raw const priority) };
+    assert_eq!(said, 0, "this thread becomes critical");
+    drop(lock_beside());
+    lock_served()
+}
+
 extern "C" fn returns(argument: *mut c_void) -> *mut c_void {
     argument
 }
@@ -109,6 +139,8 @@ const OPERATIONS: &[Operation] = &[
     paired("lock-served", lock_served, lock),
     alone("create", create),
     paired("create-served", create_served, create),
+    alone("lock-beside", lock_beside),
+    paired("lock-mediated", lock_mediated, lock_beside),
 ];
 
 fn main() -> ExitCode {

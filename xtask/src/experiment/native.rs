@@ -125,17 +125,12 @@ pub fn build(folder: &Path, milieu: &Path, library: &Path) -> Result<PathBuf> {
 fn link(library: &Path, shared: &Path) -> Result<()> {
     let mut command = process::command("cc");
     command
-        .args(["-shared", "-Wl,--gc-sections", "-Wl,--whole-archive"])
+        .arg("@crates/capi/shared.flags")
+        .arg("-Wl,--version-script=crates/capi/milieu.map")
+        .arg("-Wl,--whole-archive")
         .arg(library)
         .arg("-Wl,--no-whole-archive")
-        .arg("-Wl,--version-script=crates/capi/milieu.map")
-        .args([
-            "-Wl,-soname,libmilieu.so.0",
-            "-pthread",
-            "-ldl",
-            "-lm",
-            "-o",
-        ])
+        .args(["-ldl", "-lm", "-o"])
         .arg(shared);
     match command.status()?.success() {
         true => Ok(()),
