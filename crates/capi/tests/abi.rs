@@ -205,6 +205,132 @@ fn every_function_of_streams_is_misused_in_every_way() {
     });
 }
 
+/// The functions that say what is constant, or was kept before.
+const WITHOUT_WORK: [&str; 3] = ["milieu_message", "milieu_result_name", "milieu_version"];
+
+/// Sources of the library, those below a folder.
+fn sources(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder can be listed");
+    let mut texts = Vec::new();
+    for entry in entries {
+        let path = entry.expect("the entry can be read").path();
+        if path.is_dir() {
+            texts.extend(sources(&path));
+        } else {
+            texts.push(fs::read_to_string(&path).expect("a source is text"));
+        }
+    }
+    texts
+}
+
+/// What stands between a brace or parenthesis, with which a text begins, and its
+/// counterpart, and what comes behind that.
+fn enclosed(text: &str) -> (&str, &str) {
+    let mut depth = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return (&text[1..at], &text[at + 1..]);
+        }
+    }
+    panic!("it is never closed: {text}");
+}
+
+/// The exported functions of a source, with their bodies. Those that a macro makes
+/// are one, which the macro names.
+fn exported(source: &str) -> Vec<(&str, String)> {
+    let begins = "extern \"C\" fn ";
+    let mut found = Vec::new();
+    for (at, _) in source.match_indices(begins) {
+        let rest = &source[at + begins.len()..];
+        let end = rest.find('(').expect("its arguments");
+        let (_, rest) = enclosed(&rest[end..]);
+        let name = &source[at + begins.len()..][..end];
+        let body = &rest[rest.find('{').expect("its body")..];
+        let lines = enclosed(body).0.lines();
+        let code: Vec<&str> = lines
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
+        found.push((name, code.join("\n").trim().to_owned()));
+    }
+    found
+}
+
+/// Why a function does something where a panic would leave it, if it does.
+fn unguarded(body: &str) -> Option<&str> {
+    // What cannot fail, and has to outlive the call or to go with it.
+    let is_prepared = |statement: &str| {
+        statement == "let user = User::new(user, destroy);"
+            || statement.starts_with("let mut ")
+                && [" = 0;", " = milieu_text::EMPTY;"]
+                    .iter()
+                    .any(|it| statement.ends_with(it))
+    };
+    let rest = match body.split_once('\n') {
+        Some((first, others)) if is_prepared(first) => others.trim_start(),
+        _ => body,
+    };
+    let Some(work) = rest.strip_prefix("call(") else {
+        return Some(rest);
+    };
+    let (_, behind) = enclosed(&rest[rest.len() - work.len() - 1..]);
+    let behind = behind.trim_start_matches(';').trim();
+    let is_name = behind.chars().all(|c| c.is_ascii_lowercase());
+    (!is_name).then_some(behind)
+}
+
+#[test]
+fn what_a_function_does_by_itself_is_seen() {
+    for guarded in [
+        "call(|| Ok(()))",
+        "call(|| {\n    drop(take(it)?);\n    Ok(())\n});",
+        "let user = User::new(user, destroy);\n    call(|| Ok(()))",
+        "let mut role = milieu_text::EMPTY;\n    call(|| Ok(()));\n    role",
+    ] {
+        assert_eq!(unguarded(guarded), None, "{guarded}");
+    }
+    for body in [
+        "recall(|| Ok(()))",
+        "prepare();\n    call(|| Ok(()))",
+        "let mut role = (*scope).role();\n    call(|| Ok(()));\n    role",
+        "call(|| Ok(()));\n    role.unwrap()",
+        "call(|| Ok(())) + more()",
+    ] {
+        assert!(unguarded(body).is_some(), "{body}");
+    }
+    let source = "pub extern \"C\" fn milieu_a(b: fn(u8)) -> c {\n    // It is.\n    call(d)\n}\n";
+    assert_eq!(exported(source), [("milieu_a", "call(d)".to_owned())]);
+}
+
+/// A panic that leaves a function ends the program of somebody else.
+#[test]
+fn the_work_of_every_function_is_where_panics_end() {
+    let mut names = BTreeSet::new();
+    for source in sources(&package().join("src")) {
+        for (name, body) in exported(&source) {
+            if name == "$name" {
+                let (_, made) = source.split_once("\nsetters! {").expect("they are set");
+                let called = made.lines().filter_map(|line| line.split_once('('));
+                let called = called.map(|(name, _)| name.trim().to_owned());
+                names.extend(called.filter(|name| name.starts_with("milieu_")));
+            } else {
+                names.insert(name.to_owned());
+            }
+            if WITHOUT_WORK.contains(&name) {
+                assert!(unguarded(&body).is_some(), "{name} is no exception");
+                continue;
+            }
+            assert_eq!(unguarded(&body), None, "{name} does something by itself");
+        }
+    }
+    let unseen: Vec<_> = declared().difference(&names).cloned().collect();
+    assert_eq!(unseen, Vec::<String>::new());
+}
+
 /// Links the shared library as it is installed.
 fn shared(compiler: &str, folder: &Path) -> PathBuf {
     let shared = folder.join("libmilieu.so.0");
