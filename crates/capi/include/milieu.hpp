@@ -14,8 +14,8 @@
  *
  * - A contextual value converts to its type by itself; reading it is one load. Where the type is
  *   not said, `auto`, a template, get() says it.
- * - A context is a handle, as a pointer is: `const` keeps it from being another one, and not from
- *   switching layers, nor from assigning; the policy ReadOnly keeps from that.
+ * - A context is a handle, as a pointer is: a `const` one switches layers and assigns, too; the
+ *   policy ReadOnly keeps from that.
  * - What fails throws milieu::Error. Leaving a block, by whatever way, leaves its layers.
  * - An exception of an action or of a thread-based layer goes on where the layer was switched,
  *   once everything else is done.
@@ -23,7 +23,8 @@
  *   are entered or left, (de)activated or synchronized in that context, or something is assigned
  *   in it. C++ cannot see to that; take a std::string where a text has to outlive a switch.
  * - A value is bound to the context whose environment it is in, and that to its coordinator.
- *   Values cannot be made, copied or moved; pass them by reference.
+ *   Values cannot be made, copied or moved; pass them by reference. A ThreadContext moves with
+ *   its values, and no other one is ever assigned to it, under which they would be gone.
  */
 #ifndef MILIEU_HPP
 #define MILIEU_HPP
@@ -569,7 +570,9 @@ private:
 
 /**
  * The layers of one thread, and its environment, to which it leads: `tc->sw.language`. It may move
- * into another thread, and frames that are entered in it go before it does.
+ * into another thread, and frames that are entered in it go before it does. Values move along: a
+ * reference to one stays good. What it has moved from is no context any more: it leads nowhere, and
+ * what it is asked to do throws MILIEU_NULL.
  */
 template <class Environment, class Policy = Threads>
 class ThreadContext : public BasicContext<Policy> {
@@ -594,6 +597,11 @@ public:
             coordinator.c(), Environment::layout_(), &options, &made, &place));
         adopt(made, place);
     }
+    ThreadContext(ThreadContext &&other) noexcept
+        : BasicContext<Policy>(std::exchange(other.context_, nullptr)),
+          owned_(std::move(other.owned_)),
+          environment_(std::exchange(other.environment_, nullptr)) {}
+    ThreadContext &operator=(ThreadContext &&other) = delete; // References to its values would dangle.
 
     /** A further context, for another thread; of the layers entered here it keeps the inherited ones. */
     [[nodiscard]] ThreadContext fork(std::string_view role = {}) const {

@@ -281,6 +281,53 @@ static void forks_and_threads() {
     ASSERT(tc->station.ports.context().c() == tc.c());
 }
 
+static_assert(std::is_nothrow_move_constructible_v<Context>);
+static_assert(!std::is_move_assignable_v<Context> && !std::is_swappable_v<Context>);
+
+// A context moves with its values, and what it has moved from does nothing in its place.
+static void moves() {
+    Coordinator c;
+    Context first(c, "/first");
+    const auto &enable = first->watchdog.enable;
+    auto &language = first->station.language;
+    first.activate<Tamper>();
+    Context second = std::move(first);
+    ASSERT(second.role() == "/first" && &second->station.language == &language);
+    ASSERT(&second->watchdog.enable == &enable && language.context().c() == second.c());
+    language = "de";
+    second.with<Session>("anna")([&] { ASSERT(language.getName() == "/station/anna/language"); });
+    ASSERT(second.is_active<Tamper>() && second->station.language == "de");
+
+    ASSERT(!first.c() && !first.operator->());
+    auto never = [] { ASSERT(!"it is entered"); };
+    auto text = message_of(MILIEU_NULL, [&] { first.with<Session>("ben")(never); });
+    ASSERT(text.find("`milieu_context` is null") != std::string::npos);
+    message_of(MILIEU_NULL, [&] { first.with<Session>("ben").without<Tamper>()(never); });
+    message_of(MILIEU_NULL, [&] { first.deactivate<Tamper>(); });
+    message_of(MILIEU_NULL, [&] { first.activate<Session>("ben"); });
+    message_of(MILIEU_NULL, [&] { first.sync(); });
+    message_of(MILIEU_NULL, [&] { (void)first.has_news(); });
+    message_of(MILIEU_NULL, [&] { first.wait(); });
+    message_of(MILIEU_NULL, [&] { (void)first.layers(); });
+    message_of(MILIEU_NULL, [&] { (void)first.role(); });
+    message_of(MILIEU_NULL, [&] { (void)first.capture(); });
+    message_of(MILIEU_NULL, [&] { (void)first.fork(); });
+    message_of(MILIEU_NULL, [&] { first.forget<Session>("anna"); });
+    ASSERT(second.is_active<Tamper>() && second.layers().size() == 1);
+
+    // Where one is kept for later, the one that comes anew is made in its place.
+    std::optional<Context> kept(std::move(second));
+    ASSERT(&(*kept)->station.language == &language && !second.c());
+    kept.emplace(c, "/later");
+    ASSERT(kept->role() == "/later" && (*kept)->station.language == "de");
+    std::vector<Context> several;
+    for (int i = 0; i < 5; ++i) several.emplace_back(c, "/pool/" + std::to_string(i));
+    for (int i = 0; i < 5; ++i) {
+        const Context &tc = several[static_cast<std::size_t>(i)];
+        ASSERT(tc.role() == "/pool/" + std::to_string(i) && milieu_context_of(&*tc) == tc.c());
+    }
+}
+
 // An enumeration is its text, for people and in files, in both directions.
 static void choices() {
     using Level = station::Environment::Station::LevelChoice;
@@ -543,6 +590,7 @@ int main(int argc, char **argv) {
     exceptions_of_callbacks();
     exceptions_while_leaving();
     forks_and_threads();
+    moves();
     policies();
     errors();
 }
