@@ -23,7 +23,7 @@ struct Security {
 
 extern "C" void body(std::int32_t value);
 
-// Reads, switches, synchronizations and assignments of one policy.
+// Reads, switches and synchronizations of one policy.
 #define POLICY(name, ...)                                                                     \
     extern "C" std::int32_t read_##name(Cx<__VA_ARGS__> &cx) { return cx->value; }            \
     extern "C" std::size_t text_##name(Cx<__VA_ARGS__> &cx) {                                 \
@@ -43,6 +43,17 @@ extern "C" void body(std::int32_t value);
         cx.template deactivate<Security>();                                                   \
     }                                                                                         \
     extern "C" void sync_##name(Cx<__VA_ARGS__> &cx) { cx.syncLayers(); }
+
+// Assignments of one that has them; those of others do not compile, see tests/refused.
+#define ASSIGNS(name, ...)                                                                    \
+    extern "C" void set_##name(Cx<__VA_ARGS__> &cx) { cx->value = 7; }                        \
+    extern "C" void add_##name(Cx<__VA_ARGS__> &cx) { cx->value += 7; }                       \
+    extern "C" void name_##name(Cx<__VA_ARGS__> &cx) { cx->station.language = "de"; }
+
+ASSIGNS(threads, milieu::Threads)
+ASSIGNS(single, milieu::SingleThread)
+ASSIGNS(none, milieu::NoContext)
+ASSIGNS(own, Own)
 
 POLICY(threads, milieu::Threads)
 POLICY(single, milieu::SingleThread)
