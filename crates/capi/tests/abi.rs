@@ -13,8 +13,8 @@ use std::{
 
 use milieu_capi::*;
 use support::{
-    Language, Program, compilers, generate_into, has, library, package, passes, run, scratch,
-    skipped,
+    Language, Program, Sanitizer, compilers, generate_into, has, library, package, passes, run,
+    run_in_valgrind, scratch, skipped,
 };
 
 /// As `sizes.c` prints them.
@@ -358,7 +358,6 @@ fn the_shared_library_exports_versioned_symbols() {
     generate_into(&folder, "tests/programs/station.ini", "c");
     for compiler in compilers(Language::C) {
         let library = shared(compiler, &folder);
-        let library_flag = library.to_string_lossy();
         if has("nm") {
             let exported = symbols(&["--dynamic", "--defined-only"], &library);
             let mut functions = exported.clone();
@@ -370,15 +369,81 @@ fn the_shared_library_exports_versioned_symbols() {
                 .collect();
             assert_eq!(functions, expected);
         }
-        let rpath = format!("-Wl,-rpath,{}", folder.display());
+    }
+}
 
-        // A plug-in, with a coordinator of its own, comes and goes.
-        let flags = ["-shared", "-fPIC", &rpath];
-        let plugin = program(compiler, "plugin.c", &folder, &flags);
-        let plugin = plugin.linked_with(&library_flag);
-        let host_flags = [rpath.as_str()];
-        let host = program(compiler, "host.c", &folder, &host_flags);
-        let host = host.linked_with(&library_flag);
-        run(&host, &[plugin.into()]);
+/// The compiler of C++ that comes with one of C, if it is here and does the same.
+fn partner(c: &str, sanitizer: Option<Sanitizer>) -> Option<&'static str> {
+    let name = if c == "gcc" { "g++" } else { "clang++" };
+    compilers(Language::Cpp)
+        .into_iter()
+        .find(|cpp| *cpp == name && sanitizer.is_none_or(|it| it.works(Language::Cpp, cpp)))
+}
+
+/// Runs a host of plug-ins with one in each language, and with each both ways of
+/// having Milieu: that of the host, and another that is linked into the plug-in.
+fn hosted(
+    (compiler, sanitizer): (&str, Option<Sanitizer>),
+    folder: &Path,
+    shared: &Path,
+    look: impl Fn(&Path, &[OsString]),
+) {
+    let rpath = format!("-Wl,-rpath,{}", folder.display());
+    let mut flags = vec![rpath.as_str()];
+    flags.extend(sanitizer.map_or(&["-O1"][..], |it| it.flags()));
+    let cpp = partner(compiler, sanitizer);
+    let mut host_flags = flags.clone();
+    if sanitizer.is_some() && cpp.is_some() {
+        // A host in C has what looks at C++ only if it is told, and what throws
+        // exceptions has to be there when the sanitizer begins.
+        if compiler == "clang" {
+            host_flags.push("-fsanitize-link-c++-runtime");
+        }
+        host_flags.extend(["-Wl,--no-as-needed", "-lstdc++", "-Wl,--as-needed"]);
+    }
+    let host = program(compiler, "host.c", folder, &host_flags);
+    let host = host.linked_with(&shared.to_string_lossy());
+    flags.extend(["-shared", "-fPIC"]);
+    for (milieu, archive, more) in [
+        ("shared", shared.to_owned(), &[][..]),
+        (
+            "own",
+            library(),
+            // As the guide says.
+            &["-Wl,--exclude-libs,ALL", "-Wl,-z,nodelete"],
+        ),
+    ] {
+        let archive = archive.to_string_lossy();
+        let flags = [&flags[..], more].concat();
+        let plugin = program(compiler, "plugin.c", folder, &flags);
+        look(&host, &[plugin.linked_with(&archive).into(), milieu.into()]);
+        let Some(compiler) = cpp else { continue };
+        let plugin = Program {
+            language: Language::Cpp,
+            ..program(compiler, "plugin.cpp", folder, &flags)
+        };
+        look(&host, &[plugin.linked_with(&archive).into(), milieu.into()]);
+    }
+}
+
+#[test]
+fn a_host_and_what_it_loads_do_not_know_of_each_other() {
+    let folder = scratch("abi-plugin");
+    generate_into(&folder, "tests/programs/station.ini", "c");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    for (place, compiler) in compilers(Language::C).into_iter().enumerate() {
+        let shared = shared(compiler, &folder);
+        hosted((compiler, None), &folder, &shared, |host, arguments| {
+            run(host, arguments);
+            if place == 0 {
+                run_in_valgrind(host, arguments);
+            }
+        });
+        if Sanitizer::Addresses.works(Language::C, compiler) {
+            let way = (compiler, Some(Sanitizer::Addresses));
+            hosted(way, &folder, &shared, |host, arguments| {
+                run(host, arguments);
+            });
+        }
     }
 }

@@ -197,7 +197,7 @@ impl Program<'_> {
 
     /// The program, linked with this library.
     pub fn linked_with(&self, library: &str) -> PathBuf {
-        self.made(self.make(&[library.into(), "-ldl".into()]))
+        self.made(self.make(&[library.into(), "-ldl".into(), "-lm".into()]))
     }
 
     fn made(&self, (program, output): (PathBuf, Output)) -> PathBuf {
