@@ -339,6 +339,30 @@ fn programs_are_built_with_cmake_and_follow_their_specification() {
     );
 }
 
+#[test]
+fn programs_are_built_with_cmake_and_another_compiler() {
+    if !has(&["cc", "clang", "clang++", "cmake"]) {
+        return;
+    }
+    let folder = scratch("cmake-clang");
+    let prefix = defined("CMAKE_PREFIX_PATH", tree());
+    let mut cmake = configure(&consumer(), &folder, &[&prefix]);
+    cmake.args(["-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++"]);
+    let said = succeed(&mut cmake);
+    for language in ["C", "CXX"] {
+        let known = format!("The {language} compiler identification is Clang");
+        assert!(said.contains(&known), "{said}");
+    }
+    build(&folder);
+    for program in ["c_milieu", "c_static", "cpp_milieu", "cpp_static"] {
+        assert_eq!(
+            succeed(&mut Command::new(folder.join(program))),
+            PRINTED,
+            "{program}"
+        );
+    }
+}
+
 /// As if it was edited a while after something was made.
 fn make_newer(file: &Path, than: &Path) {
     let made = fs::metadata(than)
@@ -394,22 +418,32 @@ fn link_to(target: &Path, link: &Path) {
     symlink(target, link).expect("a link can be made");
 }
 
+/// What programs are told who ask pkg-config, by how they have Milieu.
+const LIBRARIES: [(&str, &[&str]); 2] = [
+    ("shared", &["--cflags", "--libs", "milieu"]),
+    ("static", &["--static", "--cflags", "--libs", "milieu"]),
+];
+
+/// The command that tells where the libraries of a tree are.
+fn pkg_config(lib: &Path, arguments: &[&str]) -> Command {
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config
+        .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
+        .args(arguments);
+    pkg_config
+}
+
+/// The header that the command of a tree makes of the specification.
+fn generate(prefix: &Path, language: &str, header: &Path) {
+    let mut milieu = Command::new(prefix.join("bin/milieu"));
+    milieu.args(["spec", "generate", "--lang", language, "--out"]);
+    succeed(milieu.arg(header).arg(consumer().join("station.ini")));
+}
+
 /// Builds and runs the program in C with what pkg-config says.
 fn by_pkg_config(prefix: &Path, lib: &Path, folder: &Path) {
-    let mut milieu = Command::new(prefix.join("bin/milieu"));
-    milieu.args(["spec", "generate", "--lang", "c", "--out"]);
-    succeed(
-        milieu
-            .arg(folder.join("station.h"))
-            .arg(consumer().join("station.ini")),
-    );
-    let asked = |arguments: &[&str]| {
-        let mut pkg_config = Command::new("pkg-config");
-        pkg_config
-            .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
-            .args(arguments);
-        pkg_config
-    };
+    generate(prefix, "c", &folder.join("station.h"));
+    let asked = |arguments: &[&str]| pkg_config(lib, arguments);
     assert_eq!(succeed(&mut asked(&["--modversion", "milieu"])), "0.1.0\n");
     let refused = fail(&mut asked(&["--print-errors", "milieu >= 9"]));
     assert!(
@@ -417,10 +451,7 @@ fn by_pkg_config(prefix: &Path, lib: &Path, folder: &Path) {
         "{refused}"
     );
 
-    for (name, options) in [
-        ("shared", ["--cflags", "--libs", "milieu"].as_slice()),
-        ("static", &["--static", "--cflags", "--libs", "milieu"]),
-    ] {
+    for (name, options) in LIBRARIES {
         let flags = succeed(&mut asked(options));
         let program = folder.join(name);
         let mut cc = Command::new("cc");
@@ -455,6 +486,32 @@ fn programs_are_built_with_pkg_config_and_a_compiler() {
     cc.arg(tree().join("lib/libmilieu.a"));
     succeed(cc.args(["-lpthread", "-ldl", "-lm"]));
     assert_eq!(succeed(&mut Command::new(&program)), PRINTED);
+}
+
+#[test]
+fn programs_in_cpp_with_streams_are_built_with_pkg_config() {
+    if !has(&["cc", "c++", "pkg-config"]) {
+        return;
+    }
+    let folder = scratch("streams");
+    let lib = tree().join("lib");
+    fs::create_dir(folder.join("generated")).expect("it is ours");
+    generate(tree(), "cpp", &folder.join("generated/station.hpp"));
+    for (name, options) in LIBRARIES {
+        let flags = succeed(&mut pkg_config(&lib, options));
+        let program = folder.join(name);
+        let mut cc = Command::new("c++");
+        cc.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-o"]);
+        cc.arg(&program).arg("-I").arg(&folder);
+        cc.arg(consumer().join("heat.cpp"));
+        if name == "static" {
+            cc.arg("-static");
+        }
+        succeed(cc.args(flags.split_whitespace()));
+        let mut run = Command::new(&program);
+        let printed = succeed(run.env("LD_LIBRARY_PATH", &lib));
+        assert_eq!(printed, "210 /weather 005 35\n", "{name}");
+    }
 }
 
 /// Configures a project that does nothing but look for Milieu.
