@@ -473,6 +473,7 @@ MILIEU_CHECKED milieu_result milieu_context_wait(const milieu_context *context,
  * text says, so that any of these functions serves any type that can read it.
  *
  * MILIEU_INVALID: the value breaks a rule or is not of the key's type. MILIEU_READ_ONLY.
+ * MILIEU_CALLBACK: the value is assigned, and a thread-based layer has failed meanwhile.
  */
 MILIEU_CHECKED milieu_result milieu_context_set_text(milieu_context *context, uint32_t value,
     milieu_text text);
@@ -636,7 +637,8 @@ milieu_result milieu_scope_answer(milieu_scope *scope, milieu_text value);
 
 /**
  * Activates a layer that each context evaluates for itself: when it adopts the layer, and when a
- * value changes that `depends_on` names (names with placeholders; null where `count` is 0).
+ * value changes that `depends_on` names (names with placeholders; null where `count` is 0); it may
+ * be asked more often. Whoever leads to it, by an assignment for instance, is told if it fails.
  */
 MILIEU_CHECKED milieu_result milieu_context_activate_each(milieu_context *context,
     milieu_text id, const milieu_text *depends_on, size_t count, milieu_evaluate evaluate,

@@ -210,6 +210,15 @@ static void exceptions_of_callbacks() {
     } catch (const std::domain_error &) {
     }
     ASSERT(tc.layer("session") == "boom" && !tc.layer("security"));
+    // And so does an assignment.
+    tc.deactivate<Session>();
+    ASSERT(tc.layer("security") == "en");
+    try {
+        tc->station.language = "boom";
+        ASSERT(!"it throws");
+    } catch (const std::domain_error &) {
+    }
+    ASSERT(tc->station.language == "boom" && !tc.layer("security"));
 }
 
 static_assert(std::is_nothrow_destructible_v<milieu::Entered>);
