@@ -14,8 +14,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use milieu::threads::{
-    Attributes, Mediator, Mode, Options, Policy, Priority, Region, Return, Role, Rung, Settings,
-    Spawned, StackSize, ThreadBuilder, probe,
+    Attributes, Mediator, Options, Priority, Region, Return, Role, Rung, Settings, Spawned,
+    StackSize, ThreadBuilder, probe,
 };
 use milieu::{Context, Environment, Error, Milieu, Scope, Text, ThreadLayer, each, layer};
 use milieu_threads::kernel;
@@ -423,81 +423,6 @@ fn layers_select_threads_by_their_roles() {
     };
     assert_eq!(size("pool/3"), ("/pool/3".into(), 64));
     assert_eq!(size("net/accept"), ("/net/accept".into(), 1));
-}
-
-/// Uses that much of its stack.
-#[inline(never)]
-fn use_stack(bytes: usize) -> u8 {
-    let frame = std::hint::black_box([1_u8; 16 << 10]);
-    let deeper = match bytes.checked_sub(frame.len()) {
-        Some(rest) if rest > 0 => use_stack(rest),
-        _ => 0,
-    };
-    std::hint::black_box(&frame)[bytes % frame.len()].wrapping_add(deeper)
-}
-
-#[test]
-fn what_was_learned_of_stacks_is_there_in_the_next_run() {
-    let _alone = alone();
-    let machine = Machine::new();
-    let policy = Policy {
-        mode: Mode::Force,
-        runs_min: 2,
-        threads_min: 2,
-        ..Policy::default()
-    };
-    let deep = 300 << 10;
-    let mut sizes = Vec::new();
-    for run in 1..=3 {
-        let milieu = machine.open();
-        let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
-        let mediator = mediator.start().expect("memory");
-        for _ in 0..2 {
-            let builder = mediator.thread("pool").expect("a role");
-            let thread = builder.spawn(move || use_stack(deep)).expect("a thread");
-            let known = thread.clone();
-            thread.join().expect("it ends well");
-            assert!(known.entry().is_none());
-        }
-        let Some(learned) = mediator.learned(role("pool")) else {
-            // Where the kernel tells nothing of stacks, nothing is learned.
-            return;
-        };
-        assert!(learned.peak_bytes >= deep as u64, "{learned:?}");
-        assert_eq!((learned.runs, learned.threads), (run, 2 * u64::from(run)));
-        mediator.persist_stacks(&milieu).expect("it can be written");
-        let stacks = milieu.coordinator().require_lock();
-        let keys = stacks.entries();
-        let kept = |what: &str| {
-            let name = format!("/pool/stack/learned/{what}");
-            keys.iter()
-                .find(|it| it.name == name)
-                .map(|it| it.text.to_owned())
-        };
-        if kept("build").is_none() {
-            // Linked without a build id.
-            return;
-        }
-        assert_eq!(kept("threads"), Some(learned.threads.to_string()));
-        assert!(machine.text().contains("peak"), "{}", machine.text());
-        let waiting = mediator.thread("pool").expect("a role");
-        let waiting = waiting.spawn(move || use_stack(deep)).expect("a thread");
-        sizes.push(policy.enough_bytes(learned.peak_bytes));
-        waiting.join().expect("what was learned is enough");
-    }
-    assert!(sizes.iter().all(|it| *it < 2 << 20), "{sizes:?}");
-    // Another build has other threads.
-    let text = machine.text();
-    let build = text.lines().find(|it| it.contains("build")).expect("kept");
-    let other = text.replace(
-        build,
-        &build.replace(build.split('=').nth(1).unwrap(), " 00ff"),
-    );
-    let machine = Machine::new().user(&other);
-    let milieu = machine.open();
-    let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
-    let mediator = mediator.start().expect("memory");
-    assert_eq!(mediator.learned(role("pool")), None);
 }
 
 #[test]

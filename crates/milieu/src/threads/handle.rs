@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use milieu_threads::kernel;
 
 use super::mediator::Shared;
-use super::stacks::Measuring;
 use super::{Attributes, Entry, Scheduling, TableError};
 
 /// A thread of a [`Mediator`](super::Mediator), wherever it is with its life.
@@ -66,13 +65,13 @@ impl Thread {
         Ok(())
     }
 
-    /// All that is known of it, while it runs.
+    /// All that is known of it, while it runs. If its stack is measured, that is done now.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         match *self.state() {
             State::Listed(identity) => {
                 let entry = self.shared.program.table().lines().entry(identity);
-                entry.ok().map(|it| self.shared.seen(it))
+                entry.ok().map(|it| self.shared.looked_at(it))
             }
             State::Asked(_) | State::Gone(_) => None,
         }
@@ -81,6 +80,8 @@ impl Thread {
     /// The thread is this one, and begins.
     pub(super) fn begins(self, creator: Option<Scheduling>, is_excluded: bool) -> Running {
         let identity = kernel::identity();
+        // Before it may be lazy, and others wait for what it has then.
+        let began = self.shared.measure(identity);
         let mut state = self.state();
         if let State::Asked(attributes) = *state {
             let (tid, program) = (kernel::thread_id(), &self.shared.program);
@@ -92,10 +93,12 @@ impl Thread {
             self.shared.began(identity, &attributes, is_excluded);
         }
         drop(state);
-        let measuring = self.shared.measure(identity);
+        if let Some(began) = &began {
+            self.shared.measures(identity, began);
+        }
         Running {
             thread: self,
-            measuring,
+            identity,
         }
     }
 
@@ -107,22 +110,25 @@ impl Thread {
 /// A thread that runs; dropped by itself when it ends.
 pub(super) struct Running {
     thread: Thread,
-    measuring: Option<Measuring>,
+    identity: u64,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         let Thread { shared, .. } = &self.thread;
         let mut state = self.thread.state();
-        let State::Listed(identity) = *state else {
-            return;
+        let attributes = match *state {
+            State::Listed(identity) => {
+                let attributes = shared.program.get(identity).unwrap_or_default();
+                // It may have ended already, as a fork of it.
+                let _ = shared.program.ended(identity);
+                attributes
+            }
+            State::Asked(attributes) | State::Gone(attributes) => attributes,
         };
-        let attributes = shared.program.get(identity).unwrap_or_default();
-        if let Some(measuring) = &self.measuring {
-            shared.measured(identity, attributes.role(), measuring);
-        }
-        // It may have ended already, as a fork of it.
-        let _ = shared.program.ended(identity);
         *state = State::Gone(attributes);
+        drop(state);
+        // It is not lazy any more.
+        shared.measured(self.identity, attributes.role());
     }
 }

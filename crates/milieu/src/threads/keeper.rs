@@ -1,6 +1,7 @@
 //! The mediator's thread: it watches critical threads, gives the others their
-//! turns, finds threads that others have begun, follows contexts, and begins
-//! threads for those that would hand on their laziness.
+//! turns, finds threads that others have begun, follows contexts, measures the
+//! stacks of threads that run, and begins threads for those that would hand on
+//! their laziness.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,6 +16,7 @@ use milieu_threads::rung::scheduling::{self, Haste};
 
 use super::follow::Follow;
 use super::mediator::{Shared, found};
+use super::stacks::Stacks;
 use super::{Attributes, Entry, Priority, Role, Rung, Scheduling};
 
 /// How often critical threads are looked at.
@@ -22,6 +24,14 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often threads are looked for that others have begun, at most.
 const FINDING_NS: u64 = 50_000_000;
+
+/// When stacks are looked at: so long after the first thread has begun, and again after
+/// one was deeper than before, else ever more seldom.
+const STACKS_NS_MIN: u64 = 1_000_000_000;
+const STACKS_NS_MAX: u64 = 16_000_000_000;
+
+/// It takes one of so many parts of a processor at most.
+const STACKS_SHARE: u64 = 1000;
 
 /// Hears of threads that were demoted.
 pub(super) type Told = Box<dyn FnMut(&Entry) + Send>;
@@ -50,6 +60,13 @@ pub(super) struct Keeper {
     waiting: Vec<Sender<()>>,
     /// Of whom it was told already.
     demoted: HashSet<u64>,
+    stacks: Option<Pace>,
+}
+
+/// When stacks are looked at the next time.
+struct Pace {
+    due_ns: u64,
+    pause_ns: u64,
 }
 
 /// Wakes the thread when there is something to synchronize.
@@ -80,6 +97,7 @@ impl Keeper {
             followed: Vec::new(),
             waiting: Vec::new(),
             demoted: HashSet::new(),
+            stacks: None,
         }
     }
 
@@ -132,7 +150,8 @@ impl Keeper {
             for waiting in self.waiting.drain(..) {
                 let _ = waiting.send(());
             }
-            let pause = self.look();
+            let pauses = [self.look(), self.measure()];
+            let pause = pauses.into_iter().flatten().min();
             let message = self.next(pause);
             if message.is_some() {
                 self.found_ns = 0;
@@ -195,6 +214,32 @@ impl Keeper {
         self.demoted = demoted.iter().map(|it| it.identity).collect();
         let wait = next.map(|it| Duration::from_nanos(it.saturating_sub(now)));
         Some(wait.unwrap_or(INTERVAL).min(INTERVAL))
+    }
+
+    /// Looks at stacks if that is due; says when to look again, unless none is measured.
+    fn measure(&mut self) -> Option<Duration> {
+        let has_living = self.shared.stacks().is_some_and(Stacks::has_living);
+        if !has_living {
+            self.stacks = None;
+            return None;
+        }
+        let now = kernel::boot_time_ns();
+        let pace = self.stacks.get_or_insert(Pace {
+            due_ns: now.saturating_add(STACKS_NS_MIN),
+            pause_ns: STACKS_NS_MIN,
+        });
+        if now >= pace.due_ns {
+            let is_new = self.shared.look_at_stacks();
+            let after = kernel::boot_time_ns();
+            let took = after.saturating_sub(now);
+            pace.pause_ns = match is_new {
+                true => STACKS_NS_MIN,
+                false => (2 * pace.pause_ns).min(STACKS_NS_MAX),
+            };
+            let pause = took.saturating_mul(STACKS_SHARE).max(pace.pause_ns);
+            pace.due_ns = after.saturating_add(pause);
+        }
+        Some(Duration::from_nanos(pace.due_ns.saturating_sub(now)))
     }
 
     /// Lists threads that others have begun, and forgets those of them that ended.

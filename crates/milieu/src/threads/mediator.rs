@@ -15,8 +15,9 @@ use milieu_threads::program::Program;
 
 use super::handle::Running;
 use super::keeper::{Keeper, Message};
+use super::living::Began;
 use super::options::Choice;
-use super::stacks::{Measuring, Stacks};
+use super::stacks::Stacks;
 use super::{
     Attributes, Entry, Errno, Invalid, Options, Report, Return, Role, Rung, TableError, Thread,
     ThreadBuilder, best, probe,
@@ -193,17 +194,17 @@ impl Mediator {
         Ok(())
     }
 
-    /// All threads that are known.
+    /// All threads that are known. Where stacks are measured, that is done now.
     pub fn threads(&self) -> impl Iterator<Item = Entry> + '_ {
         let lines = self.shared.program.table().lines();
-        lines.iter().map(|(_, entry)| self.shared.seen(entry))
+        lines.iter().map(|(_, entry)| self.shared.looked_at(entry))
     }
 
     /// The threads of a role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = Entry> + '_ {
         let lines = self.shared.program.table().lines();
         let found = lines.with_role(role);
-        found.map(|(_, entry)| self.shared.seen(entry))
+        found.map(|(_, entry)| self.shared.looked_at(entry))
     }
 
     /// The thread that the kernel knows under this number.
@@ -211,7 +212,7 @@ impl Mediator {
     pub fn by_thread_id(&self, tid: u32) -> Option<Entry> {
         let lines = self.shared.program.table().lines();
         let found = lines.by_thread_id(tid);
-        found.map(|(_, entry)| self.shared.seen(entry))
+        found.map(|(_, entry)| self.shared.looked_at(entry))
     }
 
     /// What threads of a role are for, if that was said of the role as a whole: by
@@ -442,25 +443,68 @@ impl Shared {
         learned.or(asked)
     }
 
-    pub fn measure(&self, identity: u64) -> Option<Measuring> {
-        self.stacks.as_ref()?;
-        Measuring::begin(identity)
+    /// A thread begins, which is this one and not listed yet. None if its stack is not
+    /// measured.
+    pub fn measure(&self, identity: u64) -> Option<Began> {
+        self.stacks.as_ref()?.begins(identity)
     }
 
-    pub fn measured(&self, identity: u64, role: Role, measuring: &Measuring) {
-        let (Some(stacks), Some(peak)) = (&self.stacks, measuring.peak()) else {
-            return;
-        };
-        stacks.saw(role, peak);
-        let kib = |bytes: u64| u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
-        let (bytes, peak) = (kib(measuring.stack_bytes()), kib(peak.bytes().unwrap_or(0)));
-        // A line that somebody is writing to is read without it.
-        let _ = self
-            .program
-            .table()
-            .lines()
-            .note_stack(identity, bytes, peak);
+    /// It is listed by now.
+    pub fn measures(&self, identity: u64, began: &Began) {
+        self.note_stack(identity, kib(began.stack.bytes()), kib(began.used_bytes));
+        if began.is_alone {
+            // The mediator's thread looks at it from time to time.
+            self.ask(Message::Look(None));
+        }
     }
+
+    /// A thread has ended, which is this one and not listed any more.
+    pub fn measured(&self, identity: u64, role: Role) {
+        if let Some(stacks) = &self.stacks {
+            stacks.ends(identity, role);
+        }
+    }
+
+    /// What is known of a thread, with how deep its stack is by now.
+    pub fn looked_at(&self, entry: Entry) -> Entry {
+        let entry = self.seen(entry);
+        let role = entry.attributes.role();
+        let stacks = self.stacks.as_ref();
+        let Some(seen) = stacks.and_then(|it| it.looks_at(entry.identity, role)) else {
+            return entry;
+        };
+        let peak = kib(seen.peak.bytes().unwrap_or(0));
+        let looked_at = Entry {
+            stack_kib: kib(seen.stack_bytes),
+            stack_kib_peak: peak.max(entry.stack_kib_peak),
+            ..entry
+        };
+        if looked_at != entry {
+            self.note_stack(entry.identity, looked_at.stack_kib, peak);
+        }
+        looked_at
+    }
+
+    /// Looks at the stacks of all threads that run; whether one is deeper than it was.
+    pub fn look_at_stacks(&self) -> bool {
+        let living = self.stacks.as_ref().map(Stacks::living);
+        let lines = self.program.table().lines();
+        let entries = living.unwrap_or_default().into_iter();
+        let entries = entries.filter_map(|identity| lines.entry(identity).ok());
+        let is_deeper = |it: Entry| self.looked_at(it).stack_kib_peak > it.stack_kib_peak;
+        // Each of them, also after one that is.
+        entries.filter(|it| is_deeper(*it)).count() > 0
+    }
+
+    fn note_stack(&self, identity: u64, kib: u32, peak: u32) {
+        // A line that somebody is writing to is read without it.
+        let lines = self.program.table().lines();
+        let _ = lines.note_stack(identity, kib, peak);
+    }
+}
+
+fn kib(bytes: u64) -> u32 {
+    u32::try_from(bytes / 1024).unwrap_or(u32::MAX)
 }
 
 /// Under which number a thread is listed that somebody else has begun: none that

@@ -49,6 +49,7 @@ mod builder;
 mod follow;
 mod handle;
 mod keeper;
+mod living;
 mod mediator;
 mod mutex;
 mod options;

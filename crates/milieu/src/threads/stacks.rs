@@ -1,5 +1,5 @@
 //! What was learned of the stacks of roles: read from the key set, added to while
-//! threads end, and put back into it.
+//! threads run and when they end, and put back into it.
 //!
 //! What another build of the program has left says nothing of this one.
 
@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use milieu_threads::stack::{Asked, Decision, Hint, Key, Peak, Process, Stack, is_space_short};
+use milieu_threads::stack::{Asked, Decision, Key, Peak, is_space_short};
 
+use super::living::{Began, Living, Seen};
 use super::mediator::name_of;
 use super::{Learned, Mediator, Policy, Role};
 use crate::{Error, Milieu};
@@ -26,13 +27,16 @@ pub(super) struct Stacks {
     /// no build id. Nothing is kept then.
     build: Option<String>,
     known: Mutex<HashMap<Role, Known>>,
+    living: Living,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// In the runs before.
     before: Learned,
+    /// How many have ended.
     threads: u64,
+    /// The deepest of those, and of those that were looked at while they ran.
     peak_bytes: u64,
 }
 
@@ -73,6 +77,7 @@ impl Stacks {
             policy,
             build,
             known: Mutex::new(known),
+            living: Living::new(),
         }
     }
 
@@ -97,15 +102,43 @@ impl Stacks {
         }
     }
 
-    pub fn saw(&self, role: Role, peak: Peak) {
+    /// A thread begins, which is this one.
+    pub fn begins(&self, identity: u64) -> Option<Began> {
+        self.living.begins(identity)
+    }
+
+    /// A thread of this role ends, which is this one.
+    pub fn ends(&self, identity: u64, role: Role) {
+        let peak = self.living.ends(identity);
         // Of threads without a role there is no name to keep it under.
-        let Some(bytes) = peak.bytes().filter(|_| !role.is_none()) else {
+        let Some(bytes) = peak.and_then(Peak::bytes).filter(|_| !role.is_none()) else {
             return;
         };
         let mut known = self.known();
         let seen = known.entry(role).or_default();
         seen.threads += 1;
         seen.peak_bytes = seen.peak_bytes.max(bytes);
+    }
+
+    /// Whether a thread runs that is measured.
+    pub fn has_living(&self) -> bool {
+        !self.living.is_empty()
+    }
+
+    /// Who runs, and is measured.
+    pub fn living(&self) -> Vec<u64> {
+        self.living.identities()
+    }
+
+    /// A thread of this role is looked at while it runs: how deep it was so far.
+    pub fn looks_at(&self, identity: u64, role: Role) -> Option<Seen> {
+        let seen = self.living.look_at(identity)?;
+        if let Some(bytes) = seen.peak.bytes().filter(|_| !role.is_none()) {
+            let mut known = self.known();
+            let known = known.entry(role).or_default();
+            known.peak_bytes = known.peak_bytes.max(bytes);
+        }
+        Some(seen)
     }
 }
 
@@ -169,45 +202,4 @@ fn build() -> Option<String> {
     let here: fn() -> Option<String> = build;
     let key = Key::of(here as usize, 0)?;
     Some(key.start.build.to_string())
-}
-
-/// A thread's stack, from when the thread began.
-pub(super) struct Measuring {
-    process: Process,
-    stack: Stack,
-    depth_at_start: u64,
-}
-
-impl Measuring {
-    /// Of this thread.
-    pub fn begin(identity: u64) -> Option<Measuring> {
-        let here = 0_u8;
-        let address = std::ptr::from_ref(&here).addr();
-        let process = Process::own().ok()?;
-        let hint = Hint {
-            descriptor: Some(identity),
-            asked_bytes: None,
-        };
-        let stack = process.stack_around(address as u64, hint).ok()?;
-        let depth_at_start = process.depth(&stack).ok()?;
-        Some(Measuring {
-            process,
-            stack,
-            depth_at_start,
-        })
-    }
-
-    pub fn stack_bytes(&self) -> u64 {
-        self.stack.bytes()
-    }
-
-    /// How deep the stack was by now.
-    pub fn peak(&self) -> Option<Peak> {
-        let depth = self.process.depth(&self.stack).ok()?;
-        Some(Peak::between(
-            self.depth_at_start,
-            depth,
-            self.stack.bytes(),
-        ))
-    }
 }
