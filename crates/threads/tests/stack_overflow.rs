@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{dig, on_stack_of, own_stack};
 use milieu_threads::stack::{
-    AlternateStack, Asked, Entry, Key, Name, Peak, Process, Watch, load, page_bytes, thread,
+    AlternateStack, Asked, Entry, Key, Name, Peak, Process, ReportStack, Watch, load, page_bytes,
+    thread,
 };
 
 static WATCH: Watch = Watch::new();
@@ -415,6 +416,52 @@ fn a_thread_keeps_the_alternate_stack_that_it_has() {
             assert!(AlternateStack::enter(&mut other).is_some());
         }
     });
+}
+
+/// As the kernel knows it: where it begins, and how large it is.
+fn alternate_stack() -> Option<(usize, usize)> {
+    let mut now = std::mem::MaybeUninit::<libc::stack_t>::uninit();
+    // SAFETY: the kernel writes one such structure.
+    let now = unsafe {
+        assert_eq!(libc::sigaltstack(null_mut(), now.as_mut_ptr()), 0);
+        now.assume_init()
+    };
+    let is_there = now.ss_flags & libc::SS_DISABLE == 0;
+    is_there.then_some((now.ss_sp as usize, now.ss_size))
+}
+
+#[test]
+fn a_thread_has_an_alternate_stack_that_is_large_enough_and_then_its_own_again() {
+    let enters = || {
+        let before = alternate_stack();
+        let first = ReportStack::enter();
+        let large = alternate_stack().expect("either of them");
+        assert!(large.1 >= AlternateStack::bytes());
+        assert_eq!(first.is_some(), before != Some(large));
+        assert!(ReportStack::enter().is_none(), "one is enough");
+        drop(first);
+        assert_eq!(alternate_stack(), before);
+        before
+    };
+    // A thread of the C library has none.
+    assert_eq!(on_stack_of(BYTES, None, None, enters), None);
+    // That of Rust's library may be small.
+    std::thread::spawn(enters).join().unwrap();
+    // Who takes its own away meanwhile does not get it back.
+    std::thread::spawn(|| {
+        let first = ReportStack::enter();
+        let none = libc::stack_t {
+            ss_sp: null_mut(),
+            ss_flags: libc::SS_DISABLE,
+            ss_size: 0,
+        };
+        // SAFETY: none is needed.
+        assert_eq!(unsafe { libc::sigaltstack(&none, null_mut()) }, 0);
+        drop(first);
+        assert_eq!(alternate_stack(), None);
+    })
+    .join()
+    .unwrap();
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod key;
 mod live;
 mod measure;
 mod overflow;
+mod own;
 mod profile;
 mod system;
 mod text;
@@ -34,6 +35,7 @@ pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};
 pub use measure::{Hint, Known, Peak, Process, Stack, Way};
 pub use overflow::{AlternateStack, SetAction, Standing, Watch};
+pub use own::{ReportStack, watch};
 pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Notes, Problem, Profile, ProfileError,
     Room, append, load, settle, update,

@@ -41,6 +41,8 @@ const NO_PLACE: u32 = u32::MAX;
 struct Known {
     /// The kernel's number of the thread.
     thread: AtomicU32,
+    /// Its overflow was reported. Who handles it besides us may let it happen again.
+    is_reported: AtomicBool,
     low: AtomicUsize,
     high: AtomicUsize,
     guard_bytes: AtomicUsize,
@@ -54,6 +56,7 @@ impl Known {
     #[allow(clippy::declare_interior_mutable_const)]
     const FREE: Self = Self {
         thread: AtomicU32::new(FREE),
+        is_reported: AtomicBool::new(false),
         low: AtomicUsize::new(0),
         high: AtomicUsize::new(0),
         guard_bytes: AtomicUsize::new(0),
@@ -159,6 +162,7 @@ impl Watch {
                     .store(size(depth_at_start), Ordering::Relaxed);
                 let seat = seat.map_or(0, |seat| seat.number() + 1);
                 known.seat.store(seat, Ordering::Relaxed);
+                known.is_reported.store(false, Ordering::Relaxed);
                 known.thread.store(thread as u32, Ordering::Release);
                 self.highest.fetch_max(place + 1, Ordering::Relaxed);
                 return Some(Standing(place));
@@ -313,8 +317,9 @@ impl Watch {
     /// # Safety
     /// The function is `sigaction`, or does what it does; nobody else arms a watch.
     pub unsafe fn arm(&'static self, set_action: SetAction, path: Option<&'static CStr>) -> bool {
-        let path = path.map_or(null(), CStr::as_ptr);
-        self.path.store(path.cast_mut(), Ordering::Relaxed);
+        if let Some(path) = path {
+            self.path.store(path.as_ptr().cast_mut(), Ordering::Release);
+        }
         let mut before = no_action();
         // SAFETY: the C library writes one such structure.
         if unsafe { set_action(libc::SIGSEGV, null(), &mut before) } != 0 {
@@ -326,6 +331,20 @@ impl Watch {
         ARMED.store((&raw const *self).cast_mut(), Ordering::Release);
         // SAFETY: the action is that of the program.
         unsafe { self.install(&before) == 0 }
+    }
+
+    /// Notes overflows in this profile from now on. It keeps the text, for good if it is
+    /// another one than before.
+    pub(super) fn note_in(&self, path: &CStr) {
+        // SAFETY: null is none, and a text that is stored stays.
+        let before = unsafe { self.path.load(Ordering::Relaxed).as_ref() };
+        // SAFETY: the same.
+        if before.is_some_and(|it| unsafe { CStr::from_ptr(it) } == path) {
+            return;
+        }
+        if let Ok(kept) = crate::kernel::keep(path.to_bytes()) {
+            self.path.store(kept.as_ptr().cast_mut(), Ordering::Release);
+        }
     }
 
     /// Whether overflows of stacks are seen: it is armed, and the program has no handler
@@ -436,7 +455,7 @@ impl Watch {
         // SAFETY: null is none, and whoever armed the watch keeps the text.
         let path = unsafe {
             self.path
-                .load(Ordering::Relaxed)
+                .load(Ordering::Acquire)
                 .as_ref()
                 .map(|it| CStr::from_ptr(it))
         };
@@ -475,7 +494,9 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // Otherwise somebody has sent the signal.
     let is_fault = code > 0;
     if let Some(known) = watch.hit(address).filter(|_| is_fault) {
-        watch.report(known);
+        if !known.is_reported.swap(true, Ordering::Relaxed) {
+            watch.report(known);
+        }
         watch.give_back();
         return;
     }
@@ -540,10 +561,10 @@ impl AlternateStack {
             ss_size: memory.len(),
         };
         // SAFETY: the memory is the thread's for as long as it is its alternate stack.
-        let before = unsafe { exchange(&wanted) }?;
+        let before = unsafe { exchange(Some(&wanted)) }?;
         if before.ss_flags & libc::SS_DISABLE == 0 {
             // SAFETY: it was this thread's.
-            unsafe { exchange(&before) };
+            unsafe { exchange(Some(&before)) };
             return None;
         }
         Some(Self {
@@ -559,29 +580,30 @@ impl Drop for AlternateStack {
             ..no_stack()
         };
         // SAFETY: none is needed any more.
-        let now = unsafe { exchange(&none) };
+        let now = unsafe { exchange(Some(&none)) };
         // The program may have put its own in the place.
         if let Some(theirs) = now.filter(|it| it.ss_sp != self.start) {
             // SAFETY: it was this thread's.
-            unsafe { exchange(&theirs) };
+            unsafe { exchange(Some(&theirs)) };
         }
     }
 }
 
-/// Gives this thread another alternate stack: what it had, unless that was refused.
+/// Gives this thread another alternate stack, or leaves it the one that it has: what it
+/// had, unless that was refused.
 ///
 /// # Safety
 /// The memory is nobody else's for as long as it is the alternate stack.
-unsafe fn exchange(wanted: &libc::stack_t) -> Option<libc::stack_t> {
+pub(super) unsafe fn exchange(wanted: Option<&libc::stack_t>) -> Option<libc::stack_t> {
     let mut before = no_stack();
     // The way back to it has no bits that only an answer has.
-    let flags = wanted.ss_flags & libc::SS_DISABLE;
-    let wanted = libc::stack_t {
-        ss_flags: flags,
-        ..*wanted
-    };
-    // SAFETY: the caller's; the kernel reads one such structure and writes one.
-    let said = unsafe { libc::sigaltstack(&wanted, &mut before) };
+    let wanted = wanted.map(|it| libc::stack_t {
+        ss_flags: it.ss_flags & libc::SS_DISABLE,
+        ..*it
+    });
+    let wanted = wanted.as_ref().map_or(null(), core::ptr::from_ref);
+    // SAFETY: the caller's; the kernel reads one such structure, if any, and writes one.
+    let said = unsafe { libc::sigaltstack(wanted, &mut before) };
     (said == 0).then_some(before)
 }
 
