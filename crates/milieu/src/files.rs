@@ -113,8 +113,14 @@ impl Files {
 
     /// The file that the user is to write into.
     pub fn of_user(&self) -> Option<String> {
+        let path = self.path_of_user();
+        path.map(|path| path.display().to_string())
+    }
+
+    /// The same as a path.
+    pub fn path_of_user(&self) -> Option<&Path> {
         let file = self.of(Namespace::User).next();
-        file.map(|file| file.path.display().to_string())
+        file.map(|file| file.path.as_path())
     }
 
     fn of(&self, namespace: Namespace) -> impl Iterator<Item = &Place> {

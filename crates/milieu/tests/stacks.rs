@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -9,7 +12,7 @@ use std::time::Duration;
 
 use milieu::Milieu;
 use milieu::threads::{Mediator, Mode, Policy, Role, Spawned, StackSize, View};
-use support::Machine;
+use support::{Machine, open_in};
 
 /// Which tables the process has is of the process: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -193,4 +196,214 @@ fn what_was_learned_of_stacks_is_there_in_the_next_run() {
     let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
     let mediator = mediator.start().expect("memory");
     assert_eq!(mediator.learned(role("pool")), None);
+}
+
+#[test]
+fn threads_that_never_end_are_learned_as_well() {
+    let _alone = alone();
+    let machine = Machine::new();
+    let policy = Policy {
+        mode: Mode::Learn,
+        ..Policy::default()
+    };
+    let milieu = machine.open();
+    let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
+    let mediator = mediator.start().expect("memory");
+    let pool: Vec<_> = (0..3)
+        .map(|_| Digging::of(&mediator, "pool", 4 << 20))
+        .collect();
+    pool[1].dig(500 << 10);
+    let Some(learned) = mediator.learned(role("pool")) else {
+        // Where the kernel tells nothing of stacks, nothing is learned.
+        return;
+    };
+    assert_eq!((learned.runs, learned.threads), (1, 3));
+    assert!(learned.peak_bytes >= 500 << 10, "{learned:?}");
+    mediator.persist_stacks(&milieu).expect("it can be written");
+    // Who ends after that counts once.
+    drop(pool);
+    assert_eq!(mediator.learned(role("pool")).map(|it| it.threads), Some(3));
+    drop(mediator);
+
+    if !machine.text().contains("build") {
+        // Linked without a build id.
+        return;
+    }
+    let milieu = machine.open();
+    let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
+    let mediator = mediator.start().expect("memory");
+    assert_eq!(mediator.learned(role("pool")), Some(learned));
+}
+
+/// What a process of its own is told by, which does what [`runs`] does.
+const CASE: &str = "STACKS_CASE";
+const FOLDER: &str = "STACKS_FOLDER";
+
+#[inline(never)]
+fn overflow(depth: u64) -> u64 {
+    if depth == u64::MAX {
+        return 0;
+    }
+    let frame = [depth; 64];
+    let frame = std::hint::black_box(&frame);
+    overflow(depth + 1) + frame[1]
+}
+
+/// A run of a program with a pool of threads, which is deep in one of them or not.
+fn runs(folder: &Path, is_deep: bool) {
+    let milieu = open_in(folder);
+    let policy = Policy {
+        mode: Mode::Force,
+        runs_min: 2,
+        threads_min: 2,
+        ..Policy::default()
+    };
+    let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
+    let mediator = mediator.start().expect("memory");
+    let has_overflowed = mediator
+        .learned(role("pool"))
+        .is_some_and(|it| it.has_overflowed);
+    for _ in 0..2 {
+        let pool = mediator.thread("pool").expect("a role");
+        let (ask, asked) = channel::<()>();
+        let thread = pool.spawn(move || {
+            let _ = asked.recv();
+            if is_deep { overflow(0) } else { 0 }
+        });
+        let thread = thread.expect("a thread");
+        let kib = loop {
+            // It may not have begun yet.
+            match thread.entry().map(|it| it.stack_kib) {
+                Some(kib) if kib > 0 => break kib,
+                _ => thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        println!("stack={kib} overflowed={has_overflowed}");
+        drop(ask);
+        thread.join().expect("it ends well");
+    }
+    mediator.persist_stacks(&milieu).expect("it can be written");
+}
+
+#[test]
+fn child_of_the_other_tests() {
+    let Ok(case) = std::env::var(CASE) else {
+        return;
+    };
+    // No core: these deaths are meant.
+    let limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel reads one such structure.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const limit) };
+    let folder = std::env::var_os(FOLDER).expect("the parent says it");
+    runs(Path::new(&folder), case == "deep");
+}
+
+struct Ran {
+    output: Output,
+}
+
+impl Ran {
+    fn of(case: &str, machine: &Machine) -> Ran {
+        let output = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "child_of_the_other_tests", "--nocapture"])
+            .env(CASE, case)
+            .env(FOLDER, machine.folder())
+            .output();
+        let output = output.expect("this program runs");
+        let is_well = output.status.success() == (case != "deep");
+        assert!(is_well, "{}", String::from_utf8_lossy(&output.stderr));
+        Ran { output }
+    }
+
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// The stacks of its threads in KiB, and whether it knew of an overflow.
+    fn said(&self) -> Vec<(u32, bool)> {
+        let stdout = String::from_utf8_lossy(&self.output.stdout);
+        let said = stdout.lines().filter_map(|line| {
+            let (_, said) = line.split_once("stack=")?;
+            let (kib, overflowed) = said.split_once(" overflowed=")?;
+            Some((kib.parse().ok()?, overflowed == "true"))
+        });
+        said.collect()
+    }
+
+    fn is_tuned(&self) -> bool {
+        let said = self.said();
+        assert!(!said.is_empty(), "{}", self.stderr());
+        said.iter().all(|(kib, _)| *kib < 1 << 10)
+    }
+}
+
+#[test]
+fn who_has_overflowed_a_learned_stack_is_not_tuned_again() {
+    let _alone = alone();
+    let machine = Machine::new();
+    let policy = Policy::default();
+    let milieu = machine.open();
+    let mediator = Mediator::options().unmediated().stacks(&milieu, policy);
+    let mediator = mediator.start().expect("memory");
+    if Digging::of(&mediator, "pool", 4 << 20).stack().0 == 0 {
+        // Where the kernel tells nothing of stacks, nothing is learned.
+        return;
+    }
+    drop(mediator);
+
+    let learning = [0; 2].map(|_| Ran::of("shallow", &machine));
+    if !machine.text().contains("build") {
+        // Linked without a build id.
+        return;
+    }
+    assert!(!learning[0].is_tuned() && !learning[1].is_tuned());
+    let file = machine.user_file().with_file_name(".hello.ini.stacks");
+    let lines = || {
+        let text = std::fs::read_to_string(&file).expect("it was noted");
+        text.lines().filter(|it| it.contains("role=pool")).count()
+    };
+    assert!(!file.exists());
+
+    let deep = Ran::of("deep", &machine);
+    assert!(deep.is_tuned(), "{:?}", deep.said());
+    assert!(deep.output.status.signal().is_some());
+    let report = deep.stderr();
+    let line = report.lines().find(|it| it.starts_with("milieu: thread "));
+    let line = line.unwrap_or_else(|| panic!("{report}"));
+    assert!(
+        line.contains(" `pool` has overflowed its stack of "),
+        "{line}"
+    );
+    assert!(line.contains("; its size is not tuned again: "), "{line}");
+    // What Rust says of it comes after that.
+    let rust = report.find("fatal runtime error: stack overflow");
+    assert!(rust > report.find("milieu: thread "), "{report}");
+    assert_eq!(lines(), 1);
+
+    // It knows, has stacks as it asks for them, and takes it over into its settings.
+    let next = Ran::of("shallow", &machine);
+    assert!(!next.is_tuned() && next.said().iter().all(|it| it.1));
+    assert!(
+        machine.text().contains("overflowed = 1"),
+        "{}",
+        machine.text()
+    );
+    // However often that happens, and whoever removes the file.
+    Ran::of("deep", &machine);
+    assert_eq!(lines(), 2);
+    Ran::of("shallow", &machine);
+    assert_eq!(lines(), 1);
+    std::fs::remove_file(&file).expect("it is there");
+    let later = Ran::of("shallow", &machine);
+    assert!(!later.is_tuned() && later.said().iter().all(|it| it.1));
+
+    // Where it cannot be noted, that is said, and everything is as before.
+    std::fs::create_dir(&file).expect("it is not there");
+    let unnoted = Ran::of("deep", &machine).stderr();
+    assert_eq!(unnoted.matches("that is not noted").count(), 1, "{unnoted}");
+    assert!(unnoted.contains("fatal runtime error: stack overflow"));
+    Ran::of("shallow", &machine);
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use milieu_threads::kernel;
 
 use super::mediator::Shared;
+use super::overflows::Watched;
 use super::{Attributes, Entry, Scheduling, TableError};
 
 /// A thread of a [`Mediator`](super::Mediator), wherever it is with its life.
@@ -81,7 +82,8 @@ impl Thread {
     pub(super) fn begins(self, creator: Option<Scheduling>, is_excluded: bool) -> Running {
         let identity = kernel::identity();
         // Before it may be lazy, and others wait for what it has then.
-        let began = self.shared.measure(identity);
+        let role = self.attributes().role();
+        let measured = self.shared.measure(identity, role);
         let mut state = self.state();
         if let State::Asked(attributes) = *state {
             let (tid, program) = (kernel::thread_id(), &self.shared.program);
@@ -93,12 +95,14 @@ impl Thread {
             self.shared.began(identity, &attributes, is_excluded);
         }
         drop(state);
-        if let Some(began) = &began {
-            self.shared.measures(identity, began);
-        }
+        let watched = measured.and_then(|(began, watched)| {
+            self.shared.measures(identity, &began);
+            watched
+        });
         Running {
             thread: self,
             identity,
+            _watched: watched,
         }
     }
 
@@ -111,6 +115,7 @@ impl Thread {
 pub(super) struct Running {
     thread: Thread,
     identity: u64,
+    _watched: Option<Watched>,
 }
 
 impl Drop for Running {

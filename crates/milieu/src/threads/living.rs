@@ -32,6 +32,8 @@ struct One {
 /// The stack of a thread that begins.
 pub(super) struct Began {
     pub stack: Stack,
+    /// See [`Process::depth_at_start`].
+    pub depth_at_start: u64,
     /// How much of it is in use by now, at least.
     pub used_bytes: u64,
     /// Whether no other thread runs that is measured.
@@ -80,6 +82,7 @@ impl Living {
         threads.by_identity.insert(identity, one);
         Some(Began {
             stack,
+            depth_at_start,
             used_bytes: depth_at_start.max(stack.high.saturating_sub(address)),
             is_alone,
         })

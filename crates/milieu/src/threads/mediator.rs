@@ -17,6 +17,7 @@ use super::handle::Running;
 use super::keeper::{Keeper, Message};
 use super::living::Began;
 use super::options::Choice;
+use super::overflows::Watched;
 use super::stacks::Stacks;
 use super::{
     Attributes, Entry, Errno, Invalid, Options, Report, Return, Role, Rung, TableError, Thread,
@@ -443,10 +444,10 @@ impl Shared {
         learned.or(asked)
     }
 
-    /// A thread begins, which is this one and not listed yet. None if its stack is not
-    /// measured.
-    pub fn measure(&self, identity: u64) -> Option<Began> {
-        self.stacks.as_ref()?.begins(identity)
+    /// A thread of this role begins, which is this one and not listed yet. None if its
+    /// stack is not measured.
+    pub fn measure(&self, identity: u64, role: Role) -> Option<(Began, Option<Watched>)> {
+        self.stacks.as_ref()?.begins(identity, role)
     }
 
     /// It is listed by now.
@@ -494,6 +495,25 @@ impl Shared {
         let is_deeper = |it: Entry| self.looked_at(it).stack_kib_peak > it.stack_kib_peak;
         // Each of them, also after one that is.
         entries.filter(|it| is_deeper(*it)).count() > 0
+    }
+
+    /// Looks at the same; of how many threads of each role it is known how deep they are.
+    pub fn running(&self) -> HashMap<Role, u64> {
+        let mut running = HashMap::new();
+        let Some(stacks) = &self.stacks else {
+            return running;
+        };
+        for identity in stacks.living() {
+            // Who has no line has no role that anybody could ask for.
+            let Ok(attributes) = self.program.get(identity) else {
+                continue;
+            };
+            let seen = stacks.looks_at(identity, attributes.role());
+            if seen.is_some_and(|it| it.peak.bytes().is_some()) {
+                *running.entry(attributes.role()).or_default() += 1;
+            }
+        }
+        running
     }
 
     fn note_stack(&self, identity: u64, kib: u32, peak: u32) {

@@ -41,7 +41,9 @@
 //! Properties kept:
 //! - a program never fails by being mediated: a thread that finds no place in the
 //!   table, or that the kernel refuses to move, runs as if nobody had asked;
-//! - nothing is printed, and nothing is written but by `persist_stacks`;
+//! - nothing is printed, and nothing is written but by `persist_stacks`, until a stack
+//!   that is measured overflows: that is said on the standard error output and noted,
+//!   and then the program ends as it would have;
 //! - no thread inherits a region: what a critical or a lazy one begins has what
 //!   that had without being mediated.
 
@@ -53,6 +55,7 @@ mod living;
 mod mediator;
 mod mutex;
 mod options;
+mod overflows;
 mod stacks;
 
 pub use builder::{Spawned, ThreadBuilder};

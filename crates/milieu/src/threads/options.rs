@@ -81,6 +81,12 @@ impl Options {
     /// Measures how deep the stacks of threads with roles are, and applies what was
     /// learned as the policy says. What was learned in earlier runs of the same
     /// program is read from the key set now; [`Mediator::persist_stacks`] adds to it.
+    ///
+    /// Who overflows its stack is reported with number and role on the standard error
+    /// output, before the program ends of that, and its role is not tuned again. So that
+    /// the next run knows, a handler of `SIGSEGV` notes it in the file `.APP.ini.stacks`
+    /// beside the user's; where that cannot be written, it says so. Of several mediators
+    /// in a process, the file of the last one counts.
     pub fn stacks(mut self, milieu: &Milieu, policy: Policy) -> Self {
         self.stacks = (policy.mode != Mode::Off).then(|| Stacks::read(milieu, policy));
         self

@@ -1,16 +1,18 @@
 //! What was learned of the stacks of roles: read from the key set, added to while
 //! threads run and when they end, and put back into it.
 //!
-//! What another build of the program has left says nothing of this one.
+//! What another build of the program has left says nothing of this one. Whose stack
+//! has overflowed in a run before is told by a file beside the store's.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use milieu_threads::stack::{Asked, Decision, Key, Peak, is_space_short};
+use milieu_threads::stack::{Asked, Decision, Key, Peak, Place, is_space_short};
 
 use super::living::{Began, Living, Seen};
 use super::mediator::name_of;
+use super::overflows::{Overflows, Watched};
 use super::{Learned, Mediator, Policy, Role};
 use crate::{Error, Milieu};
 
@@ -28,6 +30,7 @@ pub(super) struct Stacks {
     build: Option<String>,
     known: Mutex<HashMap<Role, Known>>,
     living: Living,
+    overflows: Overflows,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -38,13 +41,17 @@ struct Known {
     threads: u64,
     /// The deepest of those, and of those that were looked at while they ran.
     peak_bytes: u64,
+    /// Whether one has overflowed in a run before, and the store does not say so.
+    is_news: bool,
 }
 
 impl Known {
-    fn learned(&self) -> Learned {
+    /// With so many that run.
+    fn learned(&self, running: u64) -> Learned {
+        let threads = self.threads + running;
         Learned {
-            runs: self.before.runs + u32::from(self.threads > 0),
-            threads: self.before.threads + self.threads,
+            runs: self.before.runs + u32::from(threads > 0),
+            threads: self.before.threads + threads,
             peak_bytes: self.before.peak_bytes.max(self.peak_bytes),
             ..self.before
         }
@@ -53,7 +60,9 @@ impl Known {
 
 impl Stacks {
     pub fn read(milieu: &Milieu, policy: Policy) -> Stacks {
-        let build = build();
+        let start = start();
+        let build = start.map(|it| it.build.to_string());
+        let (overflows, overflowed) = Overflows::begin(milieu, start);
         let held = milieu.coordinator().require_lock();
         let mut builds = HashMap::new();
         let mut known: HashMap<Role, Known> = HashMap::new();
@@ -73,11 +82,17 @@ impl Stacks {
             }
         }
         known.retain(|role, _| build.is_some() && builds.get(role) == build.as_ref());
+        for role in overflowed {
+            let known = known.entry(role).or_default();
+            known.is_news = !known.before.has_overflowed;
+            known.before.has_overflowed = true;
+        }
         Stacks {
             policy,
             build,
             known: Mutex::new(known),
             living: Living::new(),
+            overflows,
         }
     }
 
@@ -85,8 +100,9 @@ impl Stacks {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn learned(&self, role: Role) -> Option<Learned> {
-        self.known().get(&role).map(Known::learned)
+    /// Of who has ended, and of whom was looked at.
+    fn learned(&self, role: Role, running: u64) -> Option<Learned> {
+        self.known().get(&role).map(|it| it.learned(running))
     }
 
     /// The size of a stack of a thread of this role, where it was learned and is to
@@ -95,16 +111,23 @@ impl Stacks {
         let asked = asked.map_or(Asked::Default(USUAL_BYTES), Asked::Set);
         match self
             .policy
-            .decide(self.learned(role).as_ref(), asked, 0, is_space_short)
+            .decide(self.learned(role, 0).as_ref(), asked, 0, is_space_short)
         {
             Decision::Apply { bytes, .. } => Some(bytes),
             Decision::Keep(_) => None,
         }
     }
 
-    /// A thread begins, which is this one.
-    pub fn begins(&self, identity: u64) -> Option<Began> {
-        self.living.begins(identity)
+    /// A thread of this role begins, which is this one.
+    pub fn begins(&self, identity: u64, role: Role) -> Option<(Began, Option<Watched>)> {
+        let began = self.living.begins(identity)?;
+        let Began {
+            stack,
+            depth_at_start,
+            ..
+        } = &began;
+        let watched = self.overflows.watch(stack, *depth_at_start, role);
+        Some((began, watched))
     }
 
     /// A thread of this role ends, which is this one.
@@ -143,15 +166,19 @@ impl Stacks {
 }
 
 impl Mediator {
-    /// What is known of the stacks of a role, in this run and before.
+    /// What is known of the stacks of a role, in this run and before; of threads that
+    /// run, how deep they are by now.
     #[must_use]
     pub fn learned(&self, role: Role) -> Option<Learned> {
-        self.shared().stacks()?.learned(role)
+        let running = self.shared().running();
+        let running = running.get(&role).copied().unwrap_or(0);
+        self.shared().stacks()?.learned(role, running)
     }
 
     /// Puts what was learned of stacks in this run into the key set, and writes it
-    /// into the user's file, where there is one. Where another process has done so
-    /// meanwhile, the last one counts.
+    /// into the user's file, where there is one. Threads that run count with how deep
+    /// they are by now, so that those that never end are learned as well. Where another
+    /// process has done so meanwhile, the last one counts.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -163,11 +190,16 @@ impl Mediator {
         else {
             return Ok(());
         };
+        let running = self.shared().running();
         let known: Vec<(Role, Known)> = stacks.known().iter().map(|(a, b)| (*a, *b)).collect();
         let mut names = Vec::new();
-        for (role, known) in known.iter().filter(|(_, it)| it.threads > 0) {
-            let learned = known.learned();
-            let below = name_of(*role) + BELOW;
+        for (role, known) in known {
+            let running = running.get(&role).copied().unwrap_or(0);
+            if known.threads + running == 0 && !known.is_news {
+                continue;
+            }
+            let learned = known.learned(running);
+            let below = name_of(role) + BELOW;
             let says: [(&str, &dyn fmt::Display); 5] = [
                 ("build", build),
                 ("runs", &learned.runs),
@@ -197,9 +229,8 @@ fn parts(name: &str) -> Option<(Role, &str)> {
     Some((Role::new(role).ok()?, what))
 }
 
-/// Which build of a program this is.
-fn build() -> Option<String> {
-    let here: fn() -> Option<String> = build;
-    let key = Key::of(here as usize, 0)?;
-    Some(key.start.build.to_string())
+/// What tells this build of the program, and that it is this function's.
+fn start() -> Option<Place> {
+    let here: fn() -> Option<Place> = start;
+    Some(Key::of(here as usize, 0)?.start)
 }

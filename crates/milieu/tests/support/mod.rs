@@ -28,12 +28,12 @@ impl Machine {
     }
 
     pub fn locations(&self) -> Locations {
-        let path = |name: &str| self.folder.path().join(name);
-        Locations {
-            user: Some(path("home")),
-            system: vec![path("xdg")],
-            etc: path("etc"),
-        }
+        locations_in(self.folder.path())
+    }
+
+    /// Where it is, for a process of its own that [opens](open_in) its files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn file(&self, folder: &str) -> PathBuf {
@@ -91,6 +91,23 @@ impl Machine {
     /// The same files, as another process sees them.
     pub fn store(&self) -> Store {
         Store::open(APP, &self.locations()).expect("files without errors")
+    }
+}
+
+fn locations_in(folder: &Path) -> Locations {
+    Locations {
+        user: Some(folder.join("home")),
+        system: vec![folder.join("xdg")],
+        etc: folder.join("etc"),
+    }
+}
+
+/// Opens the files of a machine that another process has.
+pub fn open_in(folder: &Path) -> Milieu {
+    let builder = Milieu::builder(APP).locations(locations_in(folder));
+    match builder.start().expect("settings without errors") {
+        Start::Run(milieu) => *milieu,
+        Start::Say(text) => panic!("nobody asked for {text}"),
     }
 }
 
