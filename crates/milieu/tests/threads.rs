@@ -14,8 +14,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use milieu::threads::{
-    Attributes, Mediator, Options, Priority, Region, Return, Role, Rung, Settings, Spawned,
-    StackSize, ThreadBuilder, probe,
+    Attributes, Mediator, Mode, Options, Policy, Priority, Region, Return, Role, Rung, Settings,
+    Spawned, StackSize, ThreadBuilder, probe,
 };
 use milieu::{Context, Environment, Error, Milieu, Scope, Text, ThreadLayer, each, layer};
 use milieu_threads::kernel;
@@ -312,6 +312,8 @@ struct Pool {
     critical: bool,
     #[key("/pool/priority", default = 0)]
     priority: i32,
+    #[key("/pool/%battery_low%/stack", default = 0)]
+    stack: u32,
     #[key("/batches/%in_pool%/size", default = 1)]
     batch: i32,
 }
@@ -359,6 +361,61 @@ fn a_layer_makes_a_pool_lazy_and_lets_it_return() {
         assert_eq!(threads[0].thread().attributes().priority(), nice(-3));
         assert_eq!(other.region(), Region::Lazy, "{rung}");
     }
+}
+
+#[test]
+fn a_layer_says_how_large_stacks_are_of_threads_that_begin_later() {
+    let _alone = alone();
+    // Larger than those of threads that have ended, of which the C library makes new ones.
+    const ACTIVE: u64 = 40 << 20;
+    const SET: u64 = 50 << 20;
+    let machine = Machine::new().user("/pool/active/stack = 41943040\n");
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Pool>().expect("settings");
+    let mediator = Mediator::options().unmediated();
+    let policy = Policy {
+        mode: Mode::Learn,
+        ..Policy::default()
+    };
+    let mediator = mediator.stacks(&milieu, policy).start().expect("memory");
+    mediator
+        .follow("pool", milieu.context::<Pool>().expect("settings"))
+        .expect("it has values below /pool");
+    let begin = || Waiting::of(mediator.thread("pool").expect("a role"));
+    let asked = |it: &Waiting| it.thread().attributes().stack().map(StackSize::bytes);
+    let has = |it: &Waiting| {
+        let entry = it.thread().entry().expect("it is listed");
+        u64::from(entry.stack_kib) << 10
+    };
+    let is_about = |bytes: u64, expected: u64| (expected..expected + (1 << 20)).contains(&bytes);
+
+    let usual = begin();
+    assert_eq!(asked(&usual), None);
+    if has(&usual) == 0 {
+        // The kernel tells nothing of stacks.
+        return;
+    }
+    assert!(has(&usual) < ACTIVE);
+
+    cx.activate(BatteryLow).expect("it closes no cycle");
+    mediator.settle();
+    let large = begin();
+    assert_eq!(asked(&large), Some(ACTIVE));
+    assert!(is_about(has(&large), ACTIVE), "{}", has(&large));
+    assert!(has(&usual) < ACTIVE, "it has begun before");
+
+    cx.deactivate::<BatteryLow>().expect("it closes no cycle");
+    mediator.settle();
+    let again = begin();
+    assert_eq!(asked(&again), None);
+    assert!(has(&again) < ACTIVE);
+
+    cx.set::<at::stack>(SET as u32).expect("a number");
+    mediator.settle();
+    let larger = begin();
+    assert_eq!(asked(&larger), Some(SET));
+    assert!(is_about(has(&larger), SET), "{}", has(&larger));
+    assert!(is_about(has(&large), ACTIVE), "it has begun before");
 }
 
 #[test]
