@@ -59,6 +59,7 @@ pub struct Package {
     has_library: bool,
     /// Names of what it depends on outside its tests.
     dependencies: Vec<String>,
+    features: Vec<String>,
 }
 
 /// What a rule found: where, what, and how to mend it.
@@ -89,7 +90,7 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         name: "dependencies",
-        asks: "compilers and run times share only `keys` and `diagnostics`; `threads` depends on no Milieu crate",
+        asks: "compilers and run times share only `keys` and `diagnostics`; `threads` depends on no Milieu crate and has no feature `std`",
         check: dependencies::check,
     },
     Rule {
@@ -278,6 +279,7 @@ fn packages(metadata: &Metadata) -> Vec<Package> {
                 .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
                 .map(|dependency| dependency.name.clone())
                 .collect(),
+            features: package.features.keys().cloned().collect(),
         })
         .collect()
 }
@@ -306,6 +308,7 @@ mod example {
             folder: folder.to_owned(),
             has_library: true,
             dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
+            features: Vec::new(),
         }
     }
 

@@ -4,6 +4,9 @@
 //! vocabulary and nothing else. The one arrow between them is the facade's on
 //! `macros`, which runs inside the compiler and links nothing into a program.
 //! What only the tests of a package use is free.
+//!
+//! `threads` runs below all of them, and below the allocator: a feature `std` would be
+//! on for the preload as soon as anything else in the same build wants it.
 
 use super::{Finding, Package, Repository};
 
@@ -55,6 +58,13 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
         };
         if package.name != expected {
             complain(format!("the package of this folder is named `{expected}`"));
+        }
+        if *part == "threads" && package.features.iter().any(|name| name == "std") {
+            complain(
+                "`threads` has no feature `std`: a build of the workspace would turn it on for \
+                 the preload, too; put what needs the standard library into `milieu`"
+                    .to_owned(),
+            );
         }
         let Some(allowed) = allowed(part) else {
             complain(format!(
@@ -157,6 +167,25 @@ mod tests {
                 "{of} → {on}: {shown}"
             );
         }
+    }
+
+    #[test]
+    fn threads_have_no_feature_std() {
+        let found = |part: &str, features: &[&str]| {
+            let mut package = package(&format!("crates/{part}"), &["libc"]);
+            package.features = features.iter().map(|&name| name.to_owned()).collect();
+            shown(&check(&Repository {
+                packages: vec![package],
+                ..Repository::default()
+            }))
+        };
+        assert_eq!(found("threads", &["default", "trace"]), "");
+        assert_eq!(found("keys", &["std"]), "");
+        let shown = found("threads", &["default", "std"]);
+        assert!(
+            shown.starts_with("crates/threads/Cargo.toml") && shown.contains("no feature `std`"),
+            "{shown}"
+        );
     }
 
     #[test]
