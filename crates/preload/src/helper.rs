@@ -1,6 +1,6 @@
-//! A thread of ours, which looks after critical threads, and measures threads that run for
-//! the notes of what was learned: there as soon as a process is mediated or notes anything,
-//! asleep for most of the time, and gone with the program's last thread.
+//! A thread of ours, which looks after critical threads, and measures threads that run, for
+//! the notes of what was learned and for the table: there as soon as a process is mediated or
+//! notes anything, asleep for most of the time, and gone with the program's last thread.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::{MaybeUninit, replace};
@@ -10,11 +10,11 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use milieu_threads::kernel;
 use milieu_threads::mediator::TOO_SHORT;
 use milieu_threads::rung::scheduling::Haste;
-use milieu_threads::stack::Process;
+use milieu_threads::stack::{Process, Running};
 
-use crate::process;
 use crate::real::{self, Start};
 use crate::state::{self, Served, WATCH};
+use crate::{process, record};
 
 /// What threads of ours have of the program's address space.
 const STACK_BYTES: usize = 256 << 10;
@@ -203,13 +203,16 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
             }
             due
         });
+        let has_critical = served.program.has_critical();
         let span = match due {
-            _ if !served.program.has_critical() => None,
+            _ if !has_critical => None,
             Some(due) => Some(due.saturating_sub(now).clamp(1_000_000, PERIOD_NS)),
             None => Some(PERIOD_NS),
         };
-        let looks = watcher.as_mut().filter(|_| WATCH.notes.is_open());
-        let pause = looks.map(|it| it.look(now));
+        // Where nothing is noted it looks while it is awake for critical threads anyhow.
+        let is_seen = WATCH.notes.is_open() || has_critical && served.is_learning();
+        let looks = watcher.as_mut().filter(|_| is_seen);
+        let pause = looks.map(|it| it.look(served, now));
         let span = match (span, pause) {
             (Some(span), Some(pause)) => Some(span.min(pause)),
             (span, pause) => span.or(pause),
@@ -239,10 +242,13 @@ impl Watcher {
     }
 
     /// Looks if it is time; how long it is until then.
-    fn look(&mut self, now: u64) -> u64 {
+    fn look(&mut self, served: &Served, now: u64) -> u64 {
         if now >= self.due_ns {
             let before = own_cpu_ns();
-            let is_new = Process::own().is_ok_and(|it| WATCH.look(&it));
+            let mut tell = |it: &Running| {
+                record::note_peak(served, it.identity, it.thread as u32, it.peak_bytes);
+            };
+            let is_new = Process::own().is_ok_and(|it| WATCH.look(&it, &mut tell));
             let took = own_cpu_ns().saturating_sub(before);
             let pause = match is_new {
                 true => Self::FIRST_NS,

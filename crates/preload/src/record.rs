@@ -274,10 +274,11 @@ impl Record {
         life.is_measured = birth.is_measured;
         life.stack = Some(stack);
         life.depth_at_start = depth;
-        life.standing = WATCH.enter(life.tid as c_int, &stack, depth, birth.seat);
+        let (me, number) = (identity(), life.tid as c_int);
+        life.standing = WATCH.enter(number, me, &stack, depth, birth.seat);
         let lines = served.program.table().lines();
         let used = depth.max(stack.high.saturating_sub(address));
-        let _ = lines.note_stack(identity(), kib(stack.bytes()), kib(used));
+        let _ = lines.note_stack(me, kib(stack.bytes()), kib(used));
         if life.standing.is_some() && WATCH.sees_overflows() {
             // SAFETY: the record has this memory, and this thread the record, until it
             // ends; nobody else uses it.
@@ -330,23 +331,21 @@ impl Record {
     }
 
     /// Takes how deep its stack was; by its thread, or while the process ends. `me` is the
-    /// number of who does.
-    fn measure(&self, served: &Served, me: u32) {
+    /// number of who does. The thread's number, and how deep it was.
+    fn measure(&self, served: &Served, me: u32) -> Option<(u32, u64)> {
         // SAFETY: it has begun. Its thread calls this, or the process ends, when what
         // is read here does not change any more.
         let life = unsafe { (*self.life.get()).assume_init_ref() };
-        let Some(stack) = life.stack else {
-            return;
-        };
-        let Some(depth) = served.measure(me, |it| it.depth(&stack)) else {
-            return;
-        };
+        let stack = life.stack?;
+        let depth = served.measure(me, |it| it.depth(&stack))?;
         // SAFETY: as for its life.
         unsafe { (*self.known.get()).ends(&stack, depth) };
         let peak = Peak::between(life.depth_at_start, depth, stack.bytes());
-        if let (Some(seat), Some(_)) = (life.seat, peak.bytes()) {
+        let bytes = peak.bytes()?;
+        if let Some(seat) = life.seat {
             WATCH.measures(seat, peak);
         }
+        Some((life.tid, bytes))
     }
 }
 
@@ -355,7 +354,10 @@ pub fn measure_all(served: &Served) {
     let me = kernel::thread_id();
     // Whoever is just beginning has nothing yet, and whoever ends does it itself.
     for record in all().filter(|it| it.becomes(BEGUN, MEASURED)) {
-        record.measure(served, me);
+        if let Some((tid, bytes)) = record.measure(served, me) {
+            // Whoever looks at the table may do so when the process has gone.
+            note_peak(served, record.identity.load(Ordering::Relaxed), tid, bytes);
+        }
         record.state.store(BEGUN, Ordering::Release);
     }
 }
@@ -420,6 +422,13 @@ pub fn after_fork(served: &Served) -> Option<Standing> {
     let life = own.map(|it| unsafe { it.life().assume_init_mut() })?;
     life.tid = kernel::thread_id();
     life.standing
+}
+
+/// A thread that runs was so deep: the table says so.
+pub fn note_peak(served: &Served, identity: u64, tid: u32, bytes: u64) {
+    let lines = served.program.table().lines();
+    // Who has no line is not told of.
+    let _ = lines.note_peak(identity, tid, kib(bytes));
 }
 
 fn kib(bytes: u64) -> u32 {

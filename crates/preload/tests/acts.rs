@@ -4,14 +4,18 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
 
 use milieu_threads::rung::{Return, Rung, probe};
 use milieu_threads::table::View;
 use support::{NATIVE, World, compile, library, scratch, skipped};
+
+/// What is waited for takes that long at most, on whatever machine.
+const PATIENCE: Duration = Duration::from_secs(200);
 
 const ABSENCE: &str = "milieu: threads are scheduled as always: Milieu is not here; \
                        `milieu thread run` starts this program with it\n";
@@ -148,11 +152,7 @@ fn patterns_give_roles_that_others_see() {
     let stdout = child.stdout.take().expect("it is piped");
     BufReader::new(stdout).read_line(&mut said).expect("a line");
     assert_eq!(said, "begun\n");
-    // `timeout` has started it.
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let process = fs::read_to_string(children).expect("it has one");
-    let process: u32 = process.trim().parse().expect("a number");
-    let view = View::of_process(process).expect("it has a table");
+    let view = View::of_process(process_of(&child)).expect("it has a table");
     let mut threads: Vec<_> = view.iter().map(|(_, it)| it).collect();
     threads.sort_by_key(|it| it.tid);
     let roles: Vec<_> = threads
@@ -165,6 +165,50 @@ fn patterns_give_roles_that_others_see() {
     }
     drop(child.stdin.take());
     assert!(child.wait().expect("it ends").success());
+}
+
+/// The program that `timeout` has started.
+fn process_of(child: &Child) -> u32 {
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let process = fs::read_to_string(children).expect("it has one");
+    process.trim().parse().expect("a number")
+}
+
+/// Whoever looks at the table sees how deep threads are that go on: where that is noted, and
+/// where somebody is looked after.
+#[test]
+fn the_table_says_how_deep_threads_are_that_run() {
+    let folder = scratch("deeper");
+    let Some(program) = compile("gcc", "deeper.c", &folder, &[]) else {
+        return;
+    };
+    let roles = folder.join("roles");
+    fs::write(&roles, "number 1 => probe critical\n").expect("a file");
+    let profile = folder.join("profile");
+    for settings in [
+        format!("stacks=learn;profile={}", profile.display()),
+        format!("rung=idle;roles={}", roles.display()),
+    ] {
+        let mut command = World::served(&settings).command(&program, &[]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut said = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut said).expect("a line");
+        assert_eq!(said, "begun\n");
+        let view = View::of_process(process_of(&child)).expect("it has a table");
+        let peak = || view.iter().map(|(_, it)| it.stack_kib_peak).max();
+        assert!(peak() > Some(0) && peak() < Some(100), "{:?}", peak());
+        let mut stdin = child.stdin.take().expect("it is piped");
+        stdin.write_all(b"x").expect("it reads");
+        let begun = Instant::now();
+        while peak() < Some(200_000 / 1024) {
+            assert!(begun.elapsed() < PATIENCE, "{settings}: {:?}", peak());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(stdin);
+        assert!(child.wait().expect("it ends").success());
+    }
 }
 
 #[test]

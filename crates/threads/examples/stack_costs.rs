@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             rows.push(("deciding its size".to_owned(), nanoseconds(decide)));
             let number = thread();
             let live = || {
-                let standing = WATCH.enter(number, &stack, 0, seat());
+                let standing = WATCH.enter(number, 0, &stack, 0, seat());
                 if let Some(seat) = seat() {
                     WATCH.live.measures(seat, Peak::Exact(1));
                 }

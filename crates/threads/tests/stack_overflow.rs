@@ -85,7 +85,7 @@ fn watched<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             .enter(&key(), Name::new(b"gas-detection"))
             .unwrap();
         WATCH.live.creates(seat, Asked::Default(BYTES as u64));
-        let standing = WATCH.enter(thread(), &stack, 0, Some(seat)).unwrap();
+        let standing = WATCH.enter(thread(), 0, &stack, 0, Some(seat)).unwrap();
         let result = work();
         WATCH.leave(standing);
         drop(alternate);
@@ -193,7 +193,7 @@ fn child_of_the_other_tests() {
                 high: low + BYTES as u64,
                 guard_bytes: page_bytes(),
             };
-            WATCH.enter(1, &stack, 0, None).unwrap();
+            WATCH.enter(1, 0, &stack, 0, None).unwrap();
             // SAFETY: it is not safe, which is the case.
             unsafe { std::ptr::without_provenance::<u8>(low as usize - 8).read_volatile() };
         }
@@ -265,7 +265,7 @@ fn child_of_the_other_tests() {
                         assert_eq!(left, 0);
                         let stack = own_stack(&Process::own().unwrap(), Some(BYTES));
                         let seat = WATCH.live.enter(&key(), Name::NONE);
-                        WATCH.enter(thread(), &stack, 0, seat).unwrap()
+                        WATCH.enter(thread(), 0, &stack, 0, seat).unwrap()
                     };
                     WATCH.forked(Some(standing));
                     overflow(0);
@@ -473,8 +473,18 @@ fn threads_stand_where_they_can_be_measured_until_they_leave() {
         let stack = own_stack(&process, Some(BYTES));
         let seat = WATCH.live.enter(&key(), Name::NONE).unwrap();
         let before = process.depth(&stack).unwrap();
-        let standing = WATCH.enter(thread(), &stack, 0, Some(seat)).unwrap();
+        let standing = WATCH.enter(thread(), 7, &stack, 0, Some(seat)).unwrap();
         dig(100 << 10);
+        let mut told = Vec::new();
+        assert!(WATCH.look(&process, &mut |it| told.push(*it)));
+        assert!(!WATCH.look(&process, &mut |it| told.push(*it)));
+        assert_eq!(WATCH.look_at(-1, &process), Ok(None));
+        let again = WATCH.look_at(thread(), &process).unwrap();
+        for running in told.iter().chain(&again) {
+            assert_eq!((running.identity, running.thread), (7, thread()));
+            assert!(running.peak_bytes >= 100 << 10, "{running:?}");
+        }
+        assert_eq!(told.len() + again.iter().count(), 3);
         let mut peak = Peak::Unknown;
         WATCH.each(|number, known, its| {
             assert_eq!((number, known, its), (thread(), stack, Some(seat)));

@@ -34,7 +34,7 @@ pub use emit::{Language, Row, emit};
 pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};
 pub use measure::{Hint, Known, Peak, Process, Stack, Way};
-pub use overflow::{AlternateStack, SetAction, Standing, Watch};
+pub use overflow::{AlternateStack, Running, SetAction, Standing, Watch};
 pub use own::{ReportStack, watch};
 pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Notes, Problem, Profile, ProfileError,

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering
 use super::live::{Live, Seat};
 use super::measure::{Peak, Process, Stack};
 use super::profile::{Entry, Name, Note, Notes, append};
-use super::system::{self, signal_bytes};
+use super::system::{self, Errno, signal_bytes};
 use super::text::Text;
 use crate::action::{StoredAction, no_action};
 
@@ -43,6 +43,8 @@ struct Known {
     thread: AtomicU32,
     /// Its overflow was reported. Who handles it besides us may let it happen again.
     is_reported: AtomicBool,
+    /// `pthread_self()`, by which the table has it.
+    identity: AtomicUsize,
     low: AtomicUsize,
     high: AtomicUsize,
     guard_bytes: AtomicUsize,
@@ -57,6 +59,7 @@ impl Known {
     const FREE: Self = Self {
         thread: AtomicU32::new(FREE),
         is_reported: AtomicBool::new(false),
+        identity: AtomicUsize::new(0),
         low: AtomicUsize::new(0),
         high: AtomicUsize::new(0),
         guard_bytes: AtomicUsize::new(0),
@@ -76,6 +79,42 @@ impl Known {
         let number = self.seat.load(Ordering::Relaxed).checked_sub(1)?;
         Some(Seat::of_number(number))
     }
+
+    /// Measures it, beside a thread that may end at any time.
+    fn measure(&self, process: &Process) -> Result<Option<Running>, Errno> {
+        let thread = self.thread.load(Ordering::Acquire);
+        if matches!(thread, FREE | TAKEN) {
+            return Ok(None);
+        }
+        let (identity, seat) = (self.identity.load(Ordering::Relaxed), self.seat());
+        let stack = self.stack();
+        let at_start = self.depth_at_start.load(Ordering::Relaxed) as u64;
+        let depth = process.depth(&stack)?;
+        fence(Ordering::Acquire);
+        if self.thread.load(Ordering::Relaxed) != thread {
+            // It has ended meanwhile: what was measured may be another's.
+            return Ok(None);
+        }
+        let peak = Peak::between(at_start, depth, stack.bytes());
+        Ok(peak.bytes().map(|peak_bytes| Running {
+            identity: identity as u64,
+            thread: thread as c_int,
+            seat,
+            peak_bytes,
+        }))
+    }
+}
+
+/// A thread that runs, and how deep it was so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Who, as the thread information table has it.
+    pub identity: u64,
+    /// The kernel's number of the thread.
+    pub thread: c_int,
+    seat: Option<Seat>,
+    /// What its stack must have had until now.
+    pub peak_bytes: u64,
 }
 
 /// Where a thread stands among those whose stacks are known.
@@ -133,10 +172,12 @@ impl Watch {
         }
     }
 
-    /// A thread begins on this stack, and is so deep then. None if there are too many.
+    /// A thread begins on this stack, and is so deep then: its number, and its identity in
+    /// the thread information table. None if there are too many.
     pub fn enter(
         &self,
         thread: c_int,
+        identity: u64,
         stack: &Stack,
         depth_at_start: u64,
         seat: Option<Seat>,
@@ -152,6 +193,7 @@ impl Watch {
                 .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok();
             if is_mine {
+                known.identity.store(size(identity), Ordering::Relaxed);
                 known.low.store(size(stack.low), Ordering::Relaxed);
                 known.high.store(size(stack.high), Ordering::Relaxed);
                 known
@@ -241,30 +283,21 @@ impl Watch {
     }
 
     /// Measures the threads that run, and notes what is new; whether there was anything.
-    /// For a thread that has time, with a file of its own, and beside any other.
-    pub fn look(&self, process: &Process) -> bool {
+    /// Each is told of. For a thread that has time, with a file of its own, and beside any
+    /// other.
+    pub fn look(&self, process: &Process, tell: &mut dyn FnMut(&Running)) -> bool {
         let mut running = [0_u16; Live::SEATS];
         let mut is_new = [false; Live::SEATS];
         for known in self.taken() {
-            let thread = known.thread.load(Ordering::Acquire);
-            let (Some(seat), false) = (known.seat(), matches!(thread, FREE | TAKEN)) else {
+            let Ok(Some(found)) = known.measure(process) else {
                 continue;
             };
-            let stack = known.stack();
-            let at_start = known.depth_at_start.load(Ordering::Relaxed) as u64;
-            let Ok(depth) = process.depth(&stack) else {
-                continue;
-            };
-            fence(Ordering::Acquire);
-            if known.thread.load(Ordering::Relaxed) != thread {
-                // It has ended meanwhile: what was measured may be another's.
-                continue;
-            }
-            let Some(bytes) = Peak::between(at_start, depth, stack.bytes()).bytes() else {
+            tell(&found);
+            let Some(seat) = found.seat else {
                 continue;
             };
             let number = seat.number();
-            let is_deeper = self.live.reaches(seat, bytes);
+            let is_deeper = self.live.reaches(seat, found.peak_bytes);
             if let (Some(running), Some(is_new)) = (running.get_mut(number), is_new.get_mut(number))
             {
                 *running = running.saturating_add(1);
@@ -283,6 +316,16 @@ impl Watch {
             }
             was_new || is_new
         })
+    }
+
+    /// Measures one thread that runs; none where its stack is not known.
+    ///
+    /// # Errors
+    /// As those of [`Process::depth`].
+    pub fn look_at(&self, thread: c_int, process: &Process) -> Result<Option<Running>, Errno> {
+        let is_it = |it: &&Known| it.thread.load(Ordering::Relaxed) == thread as u32;
+        let known = self.taken().iter().find(is_it);
+        known.map_or(Ok(None), |it| it.measure(process))
     }
 
     fn taken(&self) -> &[Known] {

@@ -441,6 +441,24 @@ impl<'m> Lines<'m> {
         })
     }
 
+    /// Notes how deep the thread was that has this number of the kernel's; whether that is
+    /// deeper than what stands there. Where it is not, nothing is written.
+    ///
+    /// # Errors
+    /// If it has no line, or if its line is being written to.
+    pub fn note_peak(&self, identity: u64, tid: u32, peak: u32) -> Result<bool, TableError> {
+        let is_deeper = |it: &Bits| it.tid == tid && ((it.words[1] >> 32) as u32) < peak;
+        let is_news = is_deeper(&self.read(identity)?);
+        if is_news {
+            self.write(identity, |bits| {
+                if is_deeper(bits) {
+                    bits.words[1] = u64::from(peak) << 32 | bits.words[1] & u64::from(u32::MAX);
+                }
+            })?;
+        }
+        Ok(is_news)
+    }
+
     /// The place of a thread's line.
     #[must_use]
     pub fn slot(&self, identity: u64) -> Option<Slot> {

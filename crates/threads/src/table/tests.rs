@@ -99,6 +99,27 @@ fn the_peak_of_a_stack_only_grows() {
 }
 
 #[test]
+fn a_peak_is_noted_of_the_thread_that_was_meant() {
+    let memory = Memory::new(64);
+    let table = memory.lines();
+    table.insert(entry(5)).unwrap();
+    table.note_stack(5, 256, 20).unwrap();
+    let tid = table.entry(5).unwrap().tid;
+    let noted = |tid, peak| {
+        let is_news = table.note_peak(5, tid, peak).unwrap();
+        let entry = table.entry(5).unwrap();
+        assert_eq!(entry.stack_kib, 256);
+        (is_news, entry.stack_kib_peak)
+    };
+    assert_eq!(noted(tid, 20), (false, 20));
+    assert_eq!(noted(tid, 60), (true, 60));
+    assert_eq!(noted(tid, 40), (false, 60));
+    // The one that was there before.
+    assert_eq!(noted(tid + 1, 90), (false, 60));
+    assert_eq!(table.note_peak(6, tid, 90), Err(TableError::Unknown));
+}
+
+#[test]
 fn a_number_that_comes_again_is_a_new_thread() {
     let memory = Memory::new(16);
     let table = memory.lines();
