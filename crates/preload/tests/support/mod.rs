@@ -163,7 +163,8 @@ pub fn compile(compiler: &str, source: &str, into: &Path, flags: &[&str]) -> Opt
     let kind: String = flags
         .iter()
         .filter(|it| !it.contains('/'))
-        .copied()
+        // What has such a sign is a variable for `env`.
+        .map(|it| it.replace('=', "-"))
         .collect();
     let program = into.join(format!("{stem}-{compiler}{kind}"));
     let standard = match source.extension() {
