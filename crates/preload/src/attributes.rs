@@ -17,7 +17,7 @@ use milieu_threads::host::{Described, Functions, Request, VERSION, role_in};
 use milieu_threads::program::Program;
 use milieu_threads::table::TableError;
 
-use crate::{real, record, state};
+use crate::{information, real, record, state};
 
 /// # Safety
 /// Null, or a text that ends with a zero.
@@ -385,6 +385,7 @@ static FUNCTIONS: Functions = Functions {
     exclude,
     set_blocked,
     waits,
+    get_information: information::get,
 };
 
 /// Answers a program that asks, for headers of this version and of earlier ones.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `thread` | `pthread_create`, `thrd_create`, the end of threads |
 //! | `attributes` | attributes of threads and of `pthread_attr_t`, for the header |
+//! | `information` | nothing; what is known of threads, for the header |
 //! | `scheduling` | `pthread_setschedparam`, `nice`, `setpriority`, `sched_setscheduler`, … |
 //! | `lock` | `pthread_mutex_lock`, `mtx_lock`, and those with a time limit |
 //! | `blocking` | `poll`, `read`, `pthread_cond_wait`, … |
@@ -27,6 +28,7 @@ mod attributes;
 mod blocking;
 mod device;
 mod helper;
+mod information;
 mod key;
 mod lock;
 mod name;

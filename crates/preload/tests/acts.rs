@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use milieu_threads::rung::{Return, Rung, probe};
 use milieu_threads::table::View;
-use support::{NATIVE, World, compile, library, scratch, skipped};
+use support::{Machine, NATIVE, World, compile, has_small_preload, library, scratch, skipped};
 
 /// What is waited for takes that long at most, on whatever machine.
 const PATIENCE: Duration = Duration::from_secs(200);
@@ -27,19 +27,28 @@ fn a_program_of_the_header_runs_with_and_without_milieu() {
     let copy = folder.join("attributes.cpp");
     fs::write(&copy, source.expect("it is there")).expect("a file");
     let cpp = copy.to_str().expect("letters");
+    let small = Machine::Small.compiler("gcc");
     for (compiler, source) in [
         ("gcc", "attributes.c"),
         ("clang", "attributes.c"),
+        (small, "attributes.c"),
         ("g++", cpp),
         ("clang++", cpp),
     ] {
-        // One that is not moved finds it too.
-        let fixed = (compiler == "gcc").then_some(&["-no-pie", "-fno-pie"][..]);
-        for flags in [&[][..]].into_iter().chain(fixed) {
+        // One that is not moved finds it too; and one of an earlier language understands it.
+        let otherwise = match source == cpp {
+            false => (compiler == "gcc").then_some(&["-no-pie", "-fno-pie"][..]),
+            true => Some(&["-std=c++17"][..]),
+        };
+        for flags in [&[][..]].into_iter().chain(otherwise) {
             let Some(program) = compile(compiler, source, &folder, flags) else {
                 continue;
             };
             let native = NATIVE.run(&program, &[]);
+            if compiler == small && (native.status != "exit status: 0" || !has_small_preload()) {
+                skipped("programs of 32 bits do not run here");
+                continue;
+            }
             assert_eq!(native.stderr, ABSENCE, "{compiler}");
             assert_eq!(native.well(), "done\n");
             for settings in ["", "rung=off", "stacks=off;capacity=1"] {
@@ -50,6 +59,16 @@ fn a_program_of_the_header_runs_with_and_without_milieu() {
         }
         if let Some(program) = compile(compiler, source, &folder, &["-DMILIEU_THREADS_SILENT"]) {
             assert_eq!(NATIVE.run(&program, &[]).stderr, "", "{compiler}");
+        }
+    }
+}
+
+#[test]
+fn a_program_of_the_header_runs_with_an_older_preload() {
+    let folder = scratch("older");
+    for compiler in ["gcc", "clang"] {
+        if let Some(program) = compile(compiler, "older.c", &folder, &[]) {
+            assert_eq!(NATIVE.run(&program, &[]).well(), "done\n");
         }
     }
 }

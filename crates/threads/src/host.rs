@@ -13,13 +13,17 @@ use libc::{pthread_attr_t, pthread_t, sched_param, size_t};
 
 use crate::attributes::{Attributes, Priority, Role, StackSize};
 use crate::kernel::{self, Errno};
-use crate::table::{Entry, View};
+use crate::table::{Entry, Region, View};
 
 /// The policy by which a program asks for the table.
 pub const POLICY: c_int = 0x0054_454C;
 
-/// The version of the table. That of the header is the first one.
-pub const VERSION: c_uint = 2;
+/// The version of the table: 1 is what the header asks for, which looks at the table's own
+/// for what came later; 2 has what mediators within a program need; 3 tells of threads.
+pub const VERSION: c_uint = 3;
+
+/// The oldest that a [`Host`] can do with.
+const NEEDED: c_uint = 2;
 
 /// `struct pthread_attributes` of the header.
 #[repr(C)]
@@ -36,18 +40,13 @@ impl Described {
     /// These attributes.
     #[must_use]
     pub fn of(attributes: &Attributes) -> Described {
-        let mut role = [0; 32];
-        let name = attributes.role();
-        for (into, byte) in role.iter_mut().zip(name.as_str().bytes()) {
-            *into = byte as c_char;
-        }
         let stack = attributes.stack().map_or(0, |it| it.bytes());
         Described {
-            role,
+            role: text_of(attributes.role()),
             is_time_critical: attributes.is_time_critical().into(),
             priority: attributes.priority().nice(),
             is_lazy: attributes.is_lazy().into(),
-            stack_bytes: size_t::try_from(stack).unwrap_or(size_t::MAX),
+            stack_bytes: size(stack),
         }
     }
 
@@ -73,6 +72,61 @@ impl Described {
         }
         Ok(attributes)
     }
+}
+
+/// `struct pthread_information` of the header: what the thread information table says.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Information {
+    size: size_t,
+    tid: c_int,
+    is_time_critical: c_int,
+    role: [c_char; 32],
+    priority: c_int,
+    is_lazy: c_int,
+    region: c_int,
+    policy: c_int,
+    created_ns: u64,
+    stack_bytes: size_t,
+    stack_bytes_peak: size_t,
+}
+
+impl Information {
+    /// What an entry says. Its own policy counts, and not that of its region.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Information {
+        let bytes = |kib: u32| size(u64::from(kib) << 10);
+        Information {
+            size: size_of::<Information>(),
+            tid: entry.tid as c_int,
+            is_time_critical: entry.attributes.is_time_critical().into(),
+            role: text_of(entry.attributes.role()),
+            priority: entry.attributes.priority().nice(),
+            is_lazy: entry.attributes.is_lazy().into(),
+            region: match entry.region {
+                Region::Own => 0,
+                Region::Fast => 1,
+                Region::Lazy => 2,
+            },
+            policy: entry.own.policy.into(),
+            created_ns: entry.created_us.saturating_mul(1000),
+            stack_bytes: bytes(entry.stack_kib),
+            stack_bytes_peak: bytes(entry.stack_kib_peak),
+        }
+    }
+}
+
+/// A role, with a zero behind it.
+fn text_of(role: Role) -> [c_char; 32] {
+    let mut text = [0; 32];
+    for (into, byte) in text.iter_mut().zip(role.as_str().bytes()) {
+        *into = byte as c_char;
+    }
+    text
+}
+
+fn size(bytes: u64) -> size_t {
+    size_t::try_from(bytes).unwrap_or(size_t::MAX)
 }
 
 /// The role that a text says, which ends with a zero.
@@ -112,6 +166,8 @@ pub struct Functions {
     /// A thread is about to wait for a lock that the thread of this number has; or, by
     /// 0, waits for it no more.
     pub waits: unsafe extern "C" fn(pthread_t, c_uint) -> c_int,
+    /// All that is known of a thread; the size of what it is written to stands there.
+    pub get_information: unsafe extern "C" fn(pthread_t, *mut Information) -> c_int,
 }
 
 /// `struct milieu_threads_request` of the header.
@@ -153,7 +209,7 @@ impl Host {
                 param: core::mem::zeroed(),
                 here: null(),
             };
-            request.param.sched_priority = VERSION as c_int;
+            request.param.sched_priority = NEEDED as c_int;
             let param = (&raw mut request).cast::<sched_param>();
             let itself = libc::pthread_self();
             let refused = kernel::unnoticed(|| libc::pthread_setschedparam(itself, POLICY, param));
@@ -236,6 +292,28 @@ mod tests {
         let mut both = Described::of(&critical);
         both.is_lazy = 1;
         assert_eq!(both.attributes(), Err(libc::EINVAL));
+    }
+
+    #[test]
+    fn an_entry_is_told_in_bytes_and_nanoseconds() {
+        let role = Role::new("gas-detection").expect("a role");
+        let critical = Attributes::of(role).time_critical(Priority::FIRST);
+        let mut entry = Entry::of(5, 77, critical);
+        (entry.region, entry.created_us) = (Region::Fast, 1_500_000);
+        (entry.stack_kib, entry.stack_kib_peak) = (8192, 100);
+        let told = Information::of(&entry);
+        let expected = Information {
+            tid: 77,
+            is_time_critical: 1,
+            priority: -20,
+            region: 1,
+            created_ns: 1_500_000_000,
+            stack_bytes: 8 << 20,
+            stack_bytes_peak: 100 << 10,
+            ..told
+        };
+        assert_eq!(told, expected);
+        assert_eq!(role_in(&told.role.map(|it| it as u8)), Ok(role));
     }
 
     #[test]

@@ -13,6 +13,10 @@
  *   pthread_attr_setattributes_np(&attr, &attributes);          // before the thread exists
  *   pthread_create(&thread, &attr, probe, NULL);
  *
+ *   pthread_find_role_np("gas-detection", threads, 8, &count);  // which threads
+ *   pthread_information_t information = PTHREAD_INFORMATION_INIT;
+ *   pthread_get_information_np(threads[0], &information);       // and what is known of one
+ *
  * While a time-critical thread is there, the others wait for it; their own priorities and
  * policies are kept, and had again afterwards.
  *
@@ -23,10 +27,12 @@
  *
  * Functions return 0 or the number of an error, as those of POSIX threads do:
  *
- *   EINVAL  a role, priority or stack that is none; both time-critical and lazy
+ *   EINVAL  a role, priority or stack that is none; both time-critical and lazy; a place for
+ *           information that is none, or does not say its size
  *   ESRCH   no such thread
  *   ENOMEM  there are attributes for too many pthread_attr_t (512)
  *   EAGAIN  a thread has stopped in the middle of writing; try again
+ *   ENOSYS  nothing is known of threads, as Milieu is not there, or an older one
  *
  * All of them may be called by any thread, also in signal handlers, and none is a cancellation
  * point. What is said of a pthread_attr_t is kept by its address until pthread_attr_init or
@@ -39,7 +45,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #ifdef __cplusplus
@@ -69,6 +77,47 @@ typedef struct pthread_attributes {
 /** A thread of which nothing is said. */
 #define PTHREAD_ATTRIBUTES_INIT { "", 0, 0, 0, 0 }
 
+/** Where a thread is. */
+enum {
+    /** Where the program wants it. */
+    PTHREAD_REGION_OWN = 0,
+    /** Where time-critical threads are. */
+    PTHREAD_REGION_FAST = 1,
+    /** Where the others wait for them. */
+    PTHREAD_REGION_LAZY = 2
+};
+
+/** What is known of a thread. */
+typedef struct pthread_information {
+    /** How many bytes this has, said by who asks: PTHREAD_INFORMATION_INIT does. Then how many
+        are told. */
+    size_t size;
+    /** The kernel's number of the thread. */
+    pid_t tid;
+    /** Whether other threads wait for it. */
+    int is_time_critical;
+    /** What it is for; "" is nothing. */
+    char role[32];
+    /** A nice value, which orders time-critical threads among themselves. */
+    int priority;
+    /** Whether it waits also while no time-critical thread is there. */
+    int is_lazy;
+    /** Where it is, PTHREAD_REGION_FAST for instance. */
+    int region;
+    /** What the program wants of the kernel, wherever it is: SCHED_OTHER for instance. */
+    int policy;
+    /** When it began, in nanoseconds of CLOCK_BOOTTIME. */
+    uint64_t created_ns;
+    /** The size of its stack without its guard, and the most of it that was ever used: what
+        `stacks=off` and the thread that the program began with leave 0. */
+    size_t stack_bytes;
+    size_t stack_bytes_peak;
+} pthread_information_t;
+
+/** Nothing is known yet. */
+#define PTHREAD_INFORMATION_INIT \
+    { sizeof(pthread_information_t), 0, 0, "", 0, 0, 0, 0, 0, 0, 0 }
+
 /* What libmilieu_preload.so has; later versions have more at the end. */
 struct milieu_threads {
     unsigned version;
@@ -79,8 +128,16 @@ struct milieu_threads {
     int (*set_role)(pthread_t, const char *);
     int (*attr_set_role)(pthread_attr_t *, const char *);
     int (*find)(const char *, pthread_t *, size_t, size_t *);
+    /* From version 2 on; for those who mediate within a program. */
+    int (*exclude)(pthread_t);
+    int (*set_blocked)(pthread_t, int);
+    int (*waits)(pthread_t, unsigned);
+    /* From version 3 on. */
+    int (*get_information)(pthread_t, pthread_information_t *);
 };
+/* The oldest that will do; what is newer is looked for in what was found. */
 #define MILIEU_THREADS_VERSION 1
+#define MILIEU_THREADS_TELLING_VERSION 3
 
 /* How a program finds it: asks for a policy that neither the kernel nor the C library knows. That
    works in whatever way a program is linked. */
@@ -207,6 +264,16 @@ static inline int pthread_find_role_np(
     if (count)
         *count = 0;
     return 0;
+}
+
+/** Tells all that is known of a thread. What its stack was is measured in this moment. ENOSYS
+    where Milieu is not there. */
+static inline int pthread_get_information_np(pthread_t thread, pthread_information_t *information)
+{
+    const struct milieu_threads *here = milieu_threads_here();
+    if (!here || here->version < MILIEU_THREADS_TELLING_VERSION)
+        return ENOSYS;
+    return here->get_information(thread, information);
 }
 
 /* SCHED_TEK succeeds also where Milieu is not there: the kernel knows no such policy. */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define CHECK(it) \
     do { \
@@ -69,9 +70,11 @@ static void threads_begin_with_attributes(void)
 static void threads_become_critical_and_cease(void)
 {
     pthread_attributes_t attributes;
-    struct sched_param first = { .sched_priority = -20 };
-    struct sched_param normal = { .sched_priority = 0 };
-    struct sched_param bad = { .sched_priority = 20 };
+    struct sched_param first, normal, bad;
+    memset(&normal, 0, sizeof normal);
+    first = bad = normal;
+    first.sched_priority = -20;
+    bad.sched_priority = 20;
     CHECK(pthread_setrole_np(pthread_self(), "main") == 0);
     CHECK(pthread_setschedparam(pthread_self(), SCHED_TEK, &first) == 0);
     CHECK(pthread_get_attributes(pthread_self(), &attributes) == 0);
@@ -90,6 +93,95 @@ static void threads_become_critical_and_cease(void)
     CHECK(policy == SCHED_OTHER);
 }
 
+__attribute__((noinline)) static int is_deep(void)
+{
+    volatile char frame[100000];
+    for (size_t i = 0; i < sizeof frame; ++i)
+        frame[i] = (char)i;
+    return frame[7] == 7;
+}
+
+static void *goes_deeper(void *argument)
+{
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    CHECK(is_deep());
+    pthread_barrier_wait(&both);
+    pthread_barrier_wait(&both);
+    return argument;
+}
+
+static uint64_t boot_time_ns(void)
+{
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_BOOTTIME, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void what_is_known_of_threads_is_told(void)
+{
+    pthread_t thread, found;
+    size_t count;
+    pthread_attr_t attr;
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    pthread_information_t told = PTHREAD_INFORMATION_INIT;
+    uint64_t before = boot_time_ns();
+    CHECK(pthread_attributes_set_role(&attributes, "deep/one") == 0);
+    attributes.is_time_critical = 1;
+    attributes.priority = 7;
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setstacksize(&attr, 1 << 20) == 0);
+    CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
+    CHECK(pthread_create(&thread, &attr, goes_deeper, NULL) == 0);
+    CHECK(pthread_attr_destroy(&attr) == 0);
+    pthread_barrier_wait(&both);
+    if (here) {
+        const char *settings = getenv("MILIEU_THREADS");
+        int is_measured = !settings || !strstr(settings, "stacks=off");
+        CHECK(pthread_find_role_np("deep/one", &found, 1, &count) == 0 && count == 1);
+        CHECK(pthread_get_information_np(found, &told) == 0);
+        CHECK(told.size == sizeof told && told.tid > 0 && told.tid != getpid());
+        CHECK(strcmp(told.role, "deep/one") == 0);
+        CHECK(told.is_time_critical && !told.is_lazy && told.priority == 7);
+        CHECK(told.region == PTHREAD_REGION_FAST || told.region == PTHREAD_REGION_OWN);
+        CHECK(told.policy == SCHED_OTHER);
+        /* It is told in whole microseconds. */
+        CHECK(told.created_ns >= before - 1000 && told.created_ns <= boot_time_ns());
+        if (is_measured)
+            CHECK(told.stack_bytes > 1000000 && told.stack_bytes <= 1 << 20);
+        else
+            CHECK(told.stack_bytes == 0 && told.stack_bytes_peak == 0);
+        /* Whoever asks later knows of what was used meanwhile. */
+        CHECK(told.stack_bytes_peak < 100000);
+        pthread_barrier_wait(&both);
+        pthread_barrier_wait(&both);
+        CHECK(pthread_get_information_np(thread, &told) == 0);
+        CHECK(told.stack_bytes_peak <= told.stack_bytes);
+        CHECK(told.stack_bytes_peak >= 100000 || !is_measured);
+
+        /* One that knows of more than there is, and one that has too little room. */
+        struct {
+            pthread_information_t known;
+            char later[16];
+        } larger;
+        larger.known.size = sizeof larger;
+        CHECK(pthread_get_information_np(pthread_self(), &larger.known) == 0);
+        CHECK(larger.known.size == sizeof told && larger.known.tid == getpid());
+        told.size = sizeof told - 1;
+        CHECK(pthread_get_information_np(thread, &told) == EINVAL);
+        CHECK(pthread_get_information_np(thread, NULL) == EINVAL);
+        told.size = sizeof told;
+    } else {
+        CHECK(pthread_get_information_np(thread, &told) == ENOSYS);
+        CHECK(told.tid == 0);
+        pthread_barrier_wait(&both);
+        pthread_barrier_wait(&both);
+    }
+    pthread_barrier_wait(&both);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(pthread_get_information_np(thread, &told) == (here ? ESRCH : ENOSYS));
+}
+
 int main(int count, char **arguments)
 {
     (void)arguments;
@@ -98,6 +190,7 @@ int main(int count, char **arguments)
     CHECK(pthread_barrier_init(&both, NULL, 2) == 0);
     threads_begin_with_attributes();
     threads_become_critical_and_cease();
+    what_is_known_of_threads_is_told();
     puts("done");
     return 0;
 }

@@ -111,6 +111,15 @@ static void begins(struct thread *thread, const char *role, int is_critical)
     CHECK(fcntl(thread->file, F_GETFD) == -1 && errno == EBADF);
 }
 
+/* As the table has it. */
+static int region_of(pthread_t thread)
+{
+    pthread_information_t information = PTHREAD_INFORMATION_INIT;
+    CHECK(pthread_get_information_np(thread, &information) == 0);
+    CHECK(information.policy == SCHED_OTHER);
+    return information.region;
+}
+
 static void *is_told_its_own(void *argument)
 {
     struct sched_param param;
@@ -149,6 +158,8 @@ static void threads_go_and_return(void)
     CHECK(is_lazy(lazy.number) == can_be_lazy());
     CHECK(is_lazy(number()) == can_be_lazy());
     CHECK(!is_lazy(critical.number));
+    CHECK(region_of(critical.thread) == PTHREAD_REGION_FAST);
+    CHECK(region_of(lazy.thread) == PTHREAD_REGION_LAZY);
     CHECK(policy_of(critical.number) == SCHED_OTHER || !can_be_lazy());
     CHECK((policy_of(critical.number) & 7) == SCHED_RR || can_be_lazy());
     CHECK(pthread_create(&told, NULL, is_told_its_own, NULL) == 0);
@@ -156,6 +167,8 @@ static void threads_go_and_return(void)
 
     CHECK(pthread_setschedparam(critical.thread, SCHED_OTHER, &normal) == 0);
     CHECK(!is_lazy(lazy.number) && policy_of(lazy.number) == SCHED_OTHER);
+    CHECK(region_of(critical.thread) == PTHREAD_REGION_OWN);
+    CHECK(region_of(lazy.thread) == PTHREAD_REGION_OWN);
     CHECK(!is_lazy(number()) && nice_of(number()) == 0);
     CHECK((policy_of(critical.number) & 7) == SCHED_OTHER);
     pthread_barrier_wait(&over);

@@ -130,6 +130,12 @@ pub fn preload() -> &'static str {
     })
 }
 
+/// Whether there is a shared object for programs of 32 bits.
+pub fn has_small_preload() -> bool {
+    let places = Machine::LIB_SMALL.map(|it| preload().replace("$LIB", it));
+    places.iter().any(|it| Path::new(it).exists())
+}
+
 /// How Debian calls this machine.
 fn own_triple() -> String {
     let libc = match env::consts::ARCH {
