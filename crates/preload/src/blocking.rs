@@ -3,11 +3,12 @@
 //!
 //! Without that option, nothing but a jump comes before the C library's function.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use libc::{
-    clockid_t, epoll_event, fd_set, msghdr, nfds_t, pollfd, pthread_cond_t, pthread_mutex_t, sem_t,
-    sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, useconds_t,
+    clockid_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, mqd_t, msghdr, nfds_t, pid_t,
+    pollfd, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_t, rusage, sem_t,
+    siginfo_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, useconds_t,
 };
 use milieu_threads::kernel;
 

@@ -138,7 +138,7 @@ pub fn join(identity: usize) {
     if identity != 0 {
         // SAFETY: it is ours, and nobody else waits for it.
         state::uncancelled(|| unsafe {
-            libc::pthread_join(identity as libc::pthread_t, null_mut());
+            real::pthread_join(identity as libc::pthread_t, null_mut());
         });
     }
 }

@@ -4,15 +4,16 @@
 //! has called it, as through one in C: that has nothing to clean up, and being `extern
 //! "C"` no landing pad. With `extern "C-unwind"` it would have one, which aborts.
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{
-    clockid_t, epoll_event, fd_set, id_t, msghdr, nfds_t, pid_t, pollfd,
-    posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_cond_t, pthread_key_t,
-    pthread_mutex_t, pthread_t, sched_param, sem_t, sigaction as action, sigset_t, size_t,
-    sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t, useconds_t,
+    clockid_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, mqd_t, msghdr, nfds_t, pid_t,
+    pollfd, posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_barrier_t,
+    pthread_cond_t, pthread_key_t, pthread_mutex_t, pthread_t, rusage, sched_param, sem_t,
+    sigaction as action, siginfo_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec,
+    timeval, uid_t, useconds_t,
 };
 
 /// A function that is looked for when it is called for the first time.
@@ -171,8 +172,32 @@ macro_rules! waiting {
                 cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t,
                 until: *const timespec
             ) -> c_int;
+            cnd_wait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
+            cnd_timedwait(
+                cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec
+            ) -> c_int;
+            pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int;
+            pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int;
+            pthread_timedjoin_np(
+                thread: pthread_t, result: *mut *mut c_void, until: *const timespec
+            ) -> c_int;
+            pthread_clockjoin_np(
+                thread: pthread_t, result: *mut *mut c_void, clock: clockid_t,
+                until: *const timespec
+            ) -> c_int;
+            thrd_join(thread: pthread_t, result: *mut c_int) -> c_int;
+            wait(status: *mut c_int) -> pid_t;
+            wait3(status: *mut c_int, options: c_int, used: *mut rusage) -> pid_t;
+            wait4(
+                process: pid_t, status: *mut c_int, options: c_int, used: *mut rusage
+            ) -> pid_t;
+            waitid(kind: idtype_t, id: id_t, into: *mut siginfo_t, options: c_int) -> c_int;
+            waitpid(process: pid_t, status: *mut c_int, options: c_int) -> pid_t;
             sem_wait(semaphore: *mut sem_t) -> c_int;
             sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int;
+            sem_clockwait(
+                semaphore: *mut sem_t, clock: clockid_t, until: *const timespec
+            ) -> c_int;
             poll(files: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int;
             ppoll(
                 files: *mut pollfd, count: nfds_t, span: *const timespec, mask: *const sigset_t
@@ -192,13 +217,23 @@ macro_rules! waiting {
                 epoll: c_int, events: *mut epoll_event, room: c_int, milliseconds: c_int,
                 mask: *const sigset_t
             ) -> c_int;
+            epoll_pwait2(
+                epoll: c_int, events: *mut epoll_event, room: c_int, span: *const timespec,
+                mask: *const sigset_t
+            ) -> c_int;
             read(file: c_int, into: *mut c_void, bytes: size_t) -> ssize_t;
+            readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t;
             recv(socket: c_int, into: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t;
             recvfrom(
                 socket: c_int, into: *mut c_void, bytes: size_t, flags: c_int, from: *mut sockaddr,
                 length: *mut socklen_t
             ) -> ssize_t;
             recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> ssize_t;
+            recvmmsg(
+                socket: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int,
+                span: *mut timespec
+            ) -> c_int;
+            connect(socket: c_int, to: *const sockaddr, length: socklen_t) -> c_int;
             accept(socket: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int;
             accept4(socket: c_int, from: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
             nanosleep(span: *const timespec, rest: *mut timespec) -> c_int;
@@ -208,7 +243,39 @@ macro_rules! waiting {
             sleep(seconds: c_uint) -> c_uint;
             usleep(microseconds: useconds_t) -> c_int;
             pause() -> c_int;
+            thrd_sleep(span: *const timespec, rest: *mut timespec) -> c_int;
             sigwait(set: *const sigset_t, signal: *mut c_int) -> c_int;
+            sigwaitinfo(set: *const sigset_t, into: *mut siginfo_t) -> c_int;
+            sigtimedwait(
+                set: *const sigset_t, into: *mut siginfo_t, span: *const timespec
+            ) -> c_int;
+            sigsuspend(mask: *const sigset_t) -> c_int;
+            msgrcv(
+                queue: c_int, into: *mut c_void, bytes: size_t, kind: c_long, flags: c_int
+            ) -> ssize_t;
+            mq_receive(
+                queue: mqd_t, into: *mut c_char, bytes: size_t, priority: *mut c_uint
+            ) -> ssize_t;
+            mq_timedreceive(
+                queue: mqd_t, into: *mut c_char, bytes: size_t, priority: *mut c_uint,
+                until: *const timespec
+            ) -> ssize_t;
+            // What programs call that are compiled with `_FORTIFY_SOURCE`.
+            __read_chk(file: c_int, into: *mut c_void, bytes: size_t, room: size_t) -> ssize_t;
+            __recv_chk(
+                socket: c_int, into: *mut c_void, bytes: size_t, room: size_t, flags: c_int
+            ) -> ssize_t;
+            __recvfrom_chk(
+                socket: c_int, into: *mut c_void, bytes: size_t, room: size_t, flags: c_int,
+                from: *mut sockaddr, length: *mut socklen_t
+            ) -> ssize_t;
+            __poll_chk(
+                files: *mut pollfd, count: nfds_t, milliseconds: c_int, room: size_t
+            ) -> c_int;
+            __ppoll_chk(
+                files: *mut pollfd, count: nfds_t, span: *const timespec, mask: *const sigset_t,
+                room: size_t
+            ) -> c_int;
         }
     };
 }

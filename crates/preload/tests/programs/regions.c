@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <threads.h>
 
 #define CHECK(it) \
     do { \
@@ -294,16 +296,92 @@ static void threads_are_bound(void)
 }
 
 static int ends[2];
-static int is_over;
+
+static void writes(void)
+{
+    CHECK(write(ends[1], "", 1) == 1);
+}
 
 static void *reads(void *argument)
 {
     char byte;
-    (void)argument;
-    pthread_barrier_wait(&begun);
     CHECK(read(ends[0], &byte, 1) == 1);
+    return argument;
+}
+
+static void waits_to_read(void)
+{
+    reads(NULL);
+}
+
+/* As a program does that is compiled with _FORTIFY_SOURCE. */
+ssize_t __read_chk(int file, void *into, size_t bytes, size_t room);
+
+static void waits_to_read_in_bounds(void)
+{
+    char byte;
+    CHECK(__read_chk(ends[0], &byte, 1, 1) == 1);
+}
+
+static void waits_to_read_parts(void)
+{
+    char byte;
+    struct iovec part = { &byte, 1 };
+    CHECK(readv(ends[0], &part, 1) == 1);
+}
+
+static void waits_for_a_thread(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, reads, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void waits_for_a_child(void)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        reads(NULL);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void waits_for_others(void)
+{
     pthread_barrier_wait(&begun);
-    while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE))
+}
+
+static mtx_t lock;
+static cnd_t changes;
+static int is_changed;
+
+static void waits_for_a_change(void)
+{
+    CHECK(mtx_lock(&lock) == thrd_success);
+    while (!is_changed)
+        CHECK(cnd_wait(&changes, &lock) == thrd_success);
+    CHECK(mtx_unlock(&lock) == thrd_success);
+}
+
+static void change(void)
+{
+    CHECK(mtx_lock(&lock) == thrd_success);
+    is_changed = 1;
+    CHECK(cnd_signal(&changes) == thrd_success);
+    CHECK(mtx_unlock(&lock) == thrd_success);
+}
+
+static int stage;
+
+static void *blocks(void *argument)
+{
+    void (*const *waits)(void) = argument;
+    __atomic_store_n(&stage, 1, __ATOMIC_RELEASE);
+    (*waits)();
+    __atomic_store_n(&stage, 2, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) != 3)
         sched_yield();
     return NULL;
 }
@@ -311,24 +389,39 @@ static void *reads(void *argument)
 /* As an option, a critical thread is out of the fast region while it blocks. */
 static void threads_leave_while_they_block(void)
 {
+    static const struct {
+        void (*waits)(void), (*ends)(void);
+    } all[] = {
+        { waits_to_read, writes },
+        { waits_to_read_in_bounds, writes },
+        { waits_to_read_parts, writes },
+        { waits_for_a_thread, writes },
+        { waits_for_a_child, writes },
+        { waits_for_others, waits_for_others },
+        { waits_for_a_change, change },
+    };
     pthread_t thread;
     pthread_attr_t attr;
     pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
     attributes.is_time_critical = 1;
     CHECK(pipe(ends) == 0);
     CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(mtx_init(&lock, mtx_plain) == thrd_success && cnd_init(&changes) == thrd_success);
     CHECK(pthread_attr_init(&attr) == 0);
     CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
-    CHECK(pthread_create(&thread, &attr, reads, NULL) == 0);
-    pthread_barrier_wait(&begun);
-    while (is_lazy(number()))
-        sched_yield();
-    CHECK(write(ends[1], "", 1) == 1);
-    pthread_barrier_wait(&begun);
-    CHECK(is_lazy(number()) == can_be_lazy());
-    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
-    CHECK(pthread_join(thread, NULL) == 0);
-    CHECK(!is_lazy(number()));
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        __atomic_store_n(&stage, 0, __ATOMIC_RELEASE);
+        CHECK(pthread_create(&thread, &attr, blocks, (void *)&all[i].waits) == 0);
+        while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) == 0 || is_lazy(number()))
+            sched_yield();
+        all[i].ends();
+        while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) != 2)
+            sched_yield();
+        CHECK(is_lazy(number()) == can_be_lazy());
+        __atomic_store_n(&stage, 3, __ATOMIC_RELEASE);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(!is_lazy(number()));
+    }
 }
 
 int main(int count, char **arguments)
