@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 /// Far more than anything here takes, on a machine that does much else.
@@ -93,6 +94,8 @@ fn probing_says_of_every_means_whether_it_works() {
 #[test]
 fn top_shows_the_threads_of_a_process() {
     let home = Home::new();
+    // In whole ticks of the kernel's.
+    let before = boot_time().saturating_sub(Duration::from_millis(20));
     let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
     let pid = child.id().to_string();
     // It is this program for a moment, until it has become the other.
@@ -127,6 +130,8 @@ fn top_shows_the_threads_of_a_process() {
     );
     assert_eq!(thread["role"], Value::Null);
     assert!(thread["per_second"]["run"].is_number(), "{thread}");
+    let created = Duration::from_nanos(thread["created_ns"].as_u64().unwrap());
+    assert!(created >= before && created <= boot_time(), "{thread}");
     let none = home.ok(&[&arguments[..], &["--filter", "name=awake"]].concat());
     assert_eq!(json_lines(&none)[0]["processes"], Value::Array(Vec::new()));
     child.kill().unwrap();
@@ -135,6 +140,12 @@ fn top_shows_the_threads_of_a_process() {
     assert!(error.contains("there is no process"), "{error}");
     let error = home.fails(2, &["top", "--filter", "colour=red"]);
     assert!(error.contains("no field `colour`"), "{error}");
+}
+
+/// Time since the machine began.
+fn boot_time() -> Duration {
+    let now = clock_gettime(ClockId::Boottime);
+    now.try_into().unwrap()
 }
 
 /// A terminal, at which a program is.

@@ -35,13 +35,15 @@ Columns:
           N normal, H high (near overflow)
 
 A filter is words that all have to fit: text that is in a name or role; or FIELD=TEXT,
-FIELD>NUMBER, FIELD<NUMBER with process, name, role, region, policy, zone, state, pid,
-tid, cpu, wait, voluntary, involuntary, stack, peak. `!` before a word means the opposite.
+FIELD==TEXT for all of it, FIELD>NUMBER, FIELD<NUMBER with process, name, role, region,
+policy, zone, state, pid, tid, cpu, wait, voluntary, involuntary, stack, peak. `!` before a
+word means the opposite.
 
 Examples:
   milieu thread top
   milieu thread top --tree --filter 'region=fast'
   milieu thread top --once --sort wait --filter 'cpu>1 !role=logger'
+  milieu thread top --once --json --interval 0 --filter 'role==gas-detection'
   milieu thread top --json --interval 10 > threads.jsonl")]
 pub(super) struct Top {
     /// Print once and end
@@ -217,6 +219,7 @@ fn thread_document(thread: &milieu_device::monitor::Thread, zones: Zones) -> Val
         "realtime_priority": thread.realtime_priority,
         "state": thread.state.to_string(),
         "processor": thread.processor,
+        "created_ns": created_ns(thread),
         "run_ns": thread.times.run_ns,
         "wait_ns": thread.times.wait_ns,
         "switches_voluntary": thread.switches.voluntary,
@@ -231,6 +234,12 @@ fn thread_document(thread: &milieu_device::monitor::Thread, zones: Zones) -> Val
         "stack_bytes_peak": thread.stack.map(|it| it.peak_bytes),
         "stack_zone": thread.stack.map(|it| it.zone(zones).to_string()),
     })
+}
+
+/// When it began, since the machine did, as far as the kernel tells.
+fn created_ns(thread: &milieu_device::monitor::Thread) -> u64 {
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    thread.start.saturating_mul(tick_ns)
 }
 
 /// What a region is called.

@@ -201,6 +201,8 @@ enum Test {
     Has(String),
     /// In this field.
     FieldHas(Field, String),
+    /// All of this field.
+    FieldIs(Field, String),
     Compares(Field, Ordering, f64),
 }
 
@@ -272,7 +274,10 @@ impl Word {
             let names: Vec<&str> = FIELDS.iter().map(|(it, _)| *it).collect();
             return Err(format!("no field `{name}`; there are {}", names.join(", ")));
         };
-        let test = if sign == "=" {
+        let all = value.strip_prefix('=').filter(|_| sign == "=");
+        let test = if let Some(all) = all {
+            Test::FieldIs(*field, all.to_lowercase())
+        } else if sign == "=" {
             Test::FieldHas(*field, value.to_lowercase())
         } else {
             let number = number(value);
@@ -372,6 +377,9 @@ impl Filter {
                     } else {
                         found.contains(text)
                     }
+                }
+                Test::FieldIs(field, text) => {
+                    field.text(process, thread, zones).to_lowercase() == *text
                 }
                 Test::Compares(field, order, number) => field
                     .number(process, thread)
@@ -497,6 +505,11 @@ pub(super) mod tests {
         assert_eq!(of("zone=low pid=30"), [30]);
         assert_eq!(of("peak>80K"), [21, 22, 30]);
         assert_eq!(of("pid=3"), [] as [u32; 0]);
+        // The whole name, or none at all.
+        assert_eq!(of("role==gas-detection"), [21]);
+        assert_eq!(of("role==gas"), [] as [u32; 0]);
+        assert_eq!(of("process=fridge role=="), [20]);
+        assert_eq!(of("tid==22"), [22]);
         for (wrong, word) in [
             ("colour=red", "no field `colour`"),
             ("cpu>much", "is no number; write `cpu>10`"),
