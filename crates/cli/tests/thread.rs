@@ -301,6 +301,32 @@ fn what_was_learned_is_shown_merged_and_emitted() {
     assert!(error.contains("this is no profile of stacks"), "{error}");
 }
 
+/// Start functions without a role are named, and lines say which kind they are of.
+#[test]
+fn start_functions_without_a_role_are_named() {
+    let home = Home::new();
+    fs::write(home.path("a"), PROFILE).unwrap();
+    let arguments = ["profile", "a", "--suggest", "--seconds", "0.01"];
+    let proposed = home.ok(&arguments);
+    let (_, sites) = proposed.split_once("have no role:\n").unwrap();
+    assert_eq!(
+        sites,
+        "# ab12+20, no debug information: 4 threads\n# start ab12+20 => ROLE\n"
+    );
+    let found = json_lines(&home.ok(&[&arguments[..], &["--json"]].concat()));
+    let (nameless, others): (Vec<_>, Vec<_>) =
+        found.iter().partition(|it| it["is"] == "has-no-role");
+    assert!(others.iter().all(|it| it["is"] == "wakes-often"));
+    assert_eq!(nameless.len(), 1);
+    assert_eq!(
+        (&nameless[0]["start"], &nameless[0]["role"]),
+        (&"ab12+20".into(), &Value::Null)
+    );
+    // By itself a profile has lines of one kind.
+    let kept = json_lines(&home.ok(&["profile", "a", "--json"]));
+    assert!(kept.len() == 3 && kept.iter().all(|it| it["is"] == Value::Null));
+}
+
 /// A thread that wakes often is proposed, one that computes is not.
 #[test]
 fn threads_that_wake_often_are_proposed_as_critical() {
@@ -321,6 +347,8 @@ fn threads_that_wake_often_are_proposed_as_critical() {
         }
         assert!(Instant::now() < end, "{proposed}");
     };
+    let lines = json_lines(&home.ok(&[&arguments[..], &["--json"]].concat()));
+    assert!(lines.iter().all(|it| it["is"] == "wakes-often"));
     child.kill().unwrap();
     child.wait().unwrap();
     fs::write(home.path("roles"), &proposed).unwrap();

@@ -96,7 +96,7 @@ impl Profile {
             return print(&rows.source(source));
         }
         print(&match self.json {
-            true => rows.json(),
+            true => rows.json(None),
             false => rows.text(),
         })
     }
@@ -149,7 +149,7 @@ impl Profile {
             for waker in &wakers {
                 let _ = writeln!(text, "{}", waker.json());
             }
-            return print(&(text + &sites.json()));
+            return print(&(text + &sites.json(Some("has-no-role"))));
         }
         let mut text =
             String::from("# Threads that wake often and then run briefly, the most often first:\n");
@@ -311,11 +311,12 @@ impl Rows {
         text
     }
 
-    pub(super) fn json(&self) -> String {
+    /// Lines, which say what they are where there are others beside them.
+    pub(super) fn json(&self, is: Option<&str>) -> String {
         let mut text = String::new();
         for row in &self.rows {
             let entry = &row.entry;
-            let document = json!({
+            let mut document = json!({
                 "key": entry.key.to_string(),
                 "start": row.start.name,
                 "position": row.start.position,
@@ -330,6 +331,9 @@ impl Rows {
                 "zone": self.zones.zone(entry.peak_bytes, entry.given_bytes).to_string(),
                 "verdict": row.verdict.to_string(),
             });
+            if let Some(is) = is {
+                document["is"] = is.into();
+            }
             let _ = writeln!(text, "{document}");
         }
         text
@@ -445,6 +449,7 @@ impl Waker {
 
     fn json(&self) -> Value {
         json!({
+            "is": "wakes-often",
             "process": self.process,
             "thread": self.number,
             "name": self.name,

@@ -285,7 +285,7 @@ impl Run {
         let news = after.since(before);
         let rows = Rows::of(&news, after, Zones::default());
         if self.json {
-            eprint!("{}", rows.json());
+            eprint!("{}", rows.json(None));
         } else if news.is_empty() {
             eprintln!("milieu: no thread has ended in this run of which anything could be learned");
         } else {
