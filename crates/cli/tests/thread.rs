@@ -294,6 +294,28 @@ fn what_was_learned_is_shown_merged_and_emitted() {
     );
     let module = home.ok(&["profile", "b", "--emit", "rust"]);
     assert!(module.contains(": usize = 262144;"), "{module}");
+    let emitted = |options: &[&str]| {
+        let emit = ["profile", "b", "--emit", "c"];
+        home.ok(&[&emit[..], options].concat())
+    };
+    let header = emitted(&["--floor", "512K"]);
+    assert_eq!(header.matches(" 524288ul").count(), 2, "{header}");
+    // What is asked for is 126000 bytes and two and a half times as many, in whole steps.
+    let header = emitted(&["--bits", "32", "--margin", "250"]);
+    assert!(
+        header.contains(" 131072ul") && header.contains(" 442368ul"),
+        "{header}"
+    );
+    for (option, value, word) in [
+        ("--floor", "much", "a number of bytes"),
+        ("--floor", "64K;margin=1", "one value"),
+        ("--margin", "251", "a percentage from 0 to 250"),
+        ("--bits", "16", "32, 64"),
+        ("--zones", "75,25", "ascending order"),
+    ] {
+        let error = home.fails(2, &["profile", "b", option, value]);
+        assert!(error.contains(word), "{option} {value}: {error}");
+    }
     let error = home.fails(2, &["profile", "none"]);
     assert!(error.contains("none cannot be read"), "{error}");
     fs::write(home.path("foreign"), "hello\n").unwrap();
@@ -403,7 +425,8 @@ fn a_program_is_run_and_what_was_learned_of_it_is_told() {
         command
     };
     // The exit code is the program's, with and without a report.
-    let output = run(&["--report", "--json", "--", "./program"])
+    let report = ["--report", "--json", "--zones", "0,0", "--floor", "3M"];
+    let output = run(&[&report[..], &["--", "./program"]].concat())
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(7), "{output:?}");
@@ -414,6 +437,10 @@ fn a_program_is_run_and_what_was_learned_of_it_is_told() {
         (Some(3), Some(1))
     );
     assert!(worker["peak_bytes"].as_u64() >= Some(20_000), "{worker}");
+    assert_eq!(
+        (&worker["zone"], &worker["enough_bytes"]),
+        (&"high".into(), &(3 << 20).into())
+    );
     assert!(
         worker["position"].as_str().unwrap().ends_with("a.c:4"),
         "{worker}"
@@ -493,6 +520,12 @@ fn what_cannot_be_run_is_told_before_anything_is_started() {
             &["--wait-max", "long", "--", "true"],
             "`long` is no time",
         ),
+        (
+            2,
+            &["--report", "--zones", "90,10", "--", "true"],
+            "two percentages in ascending order",
+        ),
+        (2, &["--zones", "10,90", "--", "true"], "--report"),
         (2, &["--roles", "none", "--", "true"], "none cannot be read"),
         (2, &["--profile", "a;b", "--", "true"], "a semicolon"),
         (2, &[], "required arguments"),

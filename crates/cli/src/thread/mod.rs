@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use milieu_diagnostics::{Diagnostic, Source};
-use milieu_threads::stack::Zones;
+use milieu_threads::run::Settings;
+use milieu_threads::stack::{Policy, Zones};
 
 use crate::terminal;
 
@@ -85,6 +86,27 @@ type Outcome<T = ExitCode> = std::result::Result<T, Failure>;
 fn print(text: &str) -> Outcome {
     let printed = terminal::print(text).map_err(Failure::Output);
     printed.map(|()| ExitCode::SUCCESS)
+}
+
+/// Reads how small stacks may become, in bytes.
+fn floor(text: &str) -> std::result::Result<u64, String> {
+    stacks("floor", text).map(|it| it.floor_bytes)
+}
+
+/// Reads what is added to peaks, in percent.
+fn margin(text: &str) -> std::result::Result<u8, String> {
+    stacks("margin", text).map(|it| it.margin_percent)
+}
+
+/// A setting of stacks, as programs are served with.
+fn stacks(key: &str, value: &str) -> std::result::Result<Policy, String> {
+    let text = format!("{key}={value}");
+    let mut wrong = value.contains(';').then_some("one value");
+    let settings = Settings::parse(&text, &mut |it| wrong = Some(it.expected));
+    match wrong {
+        None => Ok(settings.stacks),
+        Some(expected) => Err(format!("expected {expected}")),
+    }
 }
 
 /// Reads the bounds of the zones of stacks.

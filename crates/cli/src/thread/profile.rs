@@ -24,6 +24,7 @@ use crate::arguments::seconds;
 Examples:
   milieu thread profile
   milieu thread profile server.stacks --emit c > stacks.h
+  milieu thread profile meter.stacks --emit c --bits 32 --floor 64K --margin 50 > stacks.h
   milieu thread profile monday.stacks tuesday.stacks --merge week.stacks
   milieu thread profile --suggest --pid 4711 --seconds 10 > server.roles")]
 pub(super) struct Profile {
@@ -55,6 +56,18 @@ pub(super) struct Profile {
     /// Bounds of the zones of stacks, in percent
     #[arg(long, value_name = "LOW,HIGH", default_value = "25,75", value_parser = super::zones)]
     zones: Zones,
+
+    /// No stack is to be smaller than this [default: 256K, or 128K with 32 bits]
+    #[arg(long, value_name = "BYTES[K|M]", value_parser = super::floor)]
+    floor: Option<u64>,
+
+    /// What is added to the deepest that was seen [default: 25]
+    #[arg(long, value_name = "PERCENT", value_parser = super::margin)]
+    margin: Option<u8>,
+
+    /// Of how many bits programs are [default: as this one]
+    #[arg(long, value_name = "32|64", value_parser = ["32", "64"])]
+    bits: Option<String>,
 
     /// Print it as lines of JSON
     #[arg(long)]
@@ -91,7 +104,7 @@ impl Profile {
         if self.suggest {
             return self.propose(&learned);
         }
-        let rows = Rows::of(&learned.entries, &learned, self.zones);
+        let rows = Rows::of(&learned.entries, &learned, self.zones, self.policy());
         if let Some(source) = self.emit {
             return print(&rows.source(source));
         }
@@ -99,6 +112,17 @@ impl Profile {
             true => rows.json(None),
             false => rows.text(),
         })
+    }
+
+    /// By what sizes are enough.
+    fn policy(&self) -> Policy {
+        let mut policy = Policy::default();
+        if let Some(bits) = &self.bits {
+            policy.floor_bytes = Policy::floor_bytes_of(bits == "32");
+        }
+        policy.floor_bytes = self.floor.unwrap_or(policy.floor_bytes);
+        policy.margin_percent = self.margin.unwrap_or(policy.margin_percent);
+        policy
     }
 
     fn load(&self) -> Outcome<Learned> {
@@ -143,7 +167,7 @@ impl Profile {
         let wakers = wakers(&sample, !self.pid.is_empty());
         let nameless = learned.entries.iter().filter(|it| it.role.is_empty());
         let nameless: Vec<Entry> = nameless.copied().collect();
-        let sites = Rows::of(&nameless, learned, self.zones);
+        let sites = Rows::of(&nameless, learned, self.zones, self.policy());
         if self.json {
             let mut text = String::new();
             for waker in &wakers {
@@ -242,9 +266,8 @@ struct Line {
 
 impl Rows {
     /// The largest waste first.
-    pub(super) fn of(entries: &[Entry], learned: &Learned, zones: Zones) -> Rows {
+    pub(super) fn of(entries: &[Entry], learned: &Learned, zones: Zones, policy: Policy) -> Rows {
         let mut symbols = Symbols::of(learned);
-        let policy = Policy::default();
         let rows = entries.iter().map(|entry| Line {
             entry: *entry,
             start: symbols.start(&entry.key),

@@ -14,7 +14,7 @@ use milieu_device::mediator::server;
 use milieu_device::profile::{self, Profile};
 use milieu_diagnostics::{Diagnostic, Source};
 use milieu_threads::run::{Settings, VARIABLE, rules};
-use milieu_threads::stack::Zones;
+use milieu_threads::stack::{Policy, Zones};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -117,6 +117,16 @@ pub(super) struct Run {
     #[arg(long, conflicts_with = "no_profile")]
     report: bool,
 
+    /// Bounds of the zones of stacks in the report, in percent
+    #[arg(
+        long,
+        value_name = "LOW,HIGH",
+        default_value = "25,75",
+        requires = "report",
+        value_parser = super::zones
+    )]
+    zones: Zones,
+
     /// Errors and the report as lines of JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -151,7 +161,7 @@ impl Run {
             .arg0(&self.command[0])
             .args(&self.command[1..])
             .env("LD_PRELOAD", &launch.preload)
-            .env(VARIABLE.to_string_lossy().as_ref(), settings);
+            .env(VARIABLE.to_string_lossy().as_ref(), &settings);
         if !self.report {
             // It takes this one's place, so that nobody notices.
             let error = command.exec();
@@ -160,7 +170,8 @@ impl Run {
         let path = profile.unwrap_or_default();
         let before = loaded(&path)?;
         let status = ended(&mut command).map_err(|it| not_started(&launch.program, &it))?;
-        self.tell(&before, &loaded(&path)?);
+        let stacks = Settings::parse(&settings, &mut |_| ()).stacks;
+        self.tell(&before, &loaded(&path)?, stacks);
         Ok(code(status))
     }
 
@@ -279,11 +290,11 @@ impl Run {
         there.map(|it| path_value(&it)).transpose()
     }
 
-    /// What this run has added. The program has standard output, so it is told where
-    /// remarks are.
-    fn tell(&self, before: &Profile, after: &Profile) {
+    /// What this run has added, by the policy that it had. The program has standard output,
+    /// so it is told where remarks are.
+    fn tell(&self, before: &Profile, after: &Profile, stacks: Policy) {
         let news = after.since(before);
-        let rows = Rows::of(&news, after, Zones::default());
+        let rows = Rows::of(&news, after, self.zones, stacks);
         if self.json {
             eprint!("{}", rows.json(None));
         } else if news.is_empty() {

@@ -111,7 +111,7 @@ impl Default for Policy {
             mode: Mode::default(),
             shrinks_set_sizes: false,
             is_space_limited: super::is_space_limited(),
-            floor_bytes: if is_small { 128 << 10 } else { 256 << 10 },
+            floor_bytes: Policy::floor_bytes_of(is_small),
             margin_percent: 25,
             margin_bytes_min: signal_bytes(),
             step_bytes: 16 << 10,
@@ -207,6 +207,12 @@ impl fmt::Display for Reason {
 }
 
 impl Policy {
+    /// The floor of programs where nobody says another: of 32 bits, or of more.
+    #[must_use]
+    pub const fn floor_bytes_of(is_small: bool) -> u64 {
+        if is_small { 128 << 10 } else { 256 << 10 }
+    }
+
     /// What is enough for a thread with this peak: peak and margin, or the floor.
     pub fn enough_bytes(&self, peak_bytes: u64) -> u64 {
         let share = u128::from(peak_bytes) * u128::from(self.margin_percent) / 100;
