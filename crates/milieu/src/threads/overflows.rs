@@ -9,10 +9,11 @@
 use std::ffi::CString;
 
 use milieu_threads::stack::{
-    self, Entry, Key, Name, Place, ReportStack, Stack, Standing, Watch, load, update,
+    self, Entry, Key, Name, Place, ReportStack, Standing, Watch, load, update,
 };
 
 use super::Role;
+use super::living::Began;
 use crate::Milieu;
 
 /// What sees them.
@@ -48,13 +49,19 @@ impl Overflows {
         (Overflows { watch, start }, noted)
     }
 
-    /// This thread begins on this stack; none if there are too many.
-    pub fn watch(&self, stack: &Stack, depth_at_start: u64, role: Role) -> Option<Watched> {
+    /// This thread begins, which is so deep on its stack then; none if there are too many.
+    pub fn watch(&self, identity: u64, began: &Began, role: Role) -> Option<Watched> {
         let key = self.start.and_then(|start| key(start, role));
         let name = Name::new(role.as_str().as_bytes());
         let seat = key.and_then(|key| self.watch.live.enter(&key, name));
         let Overflows { watch, .. } = self;
-        let standing = watch.enter(stack::thread(), stack, depth_at_start, seat)?;
+        let standing = watch.enter(
+            stack::thread(),
+            identity,
+            &began.stack,
+            began.depth_at_start,
+            seat,
+        )?;
         let is_seen = watch.sees_overflows();
         Some(Watched {
             watch,

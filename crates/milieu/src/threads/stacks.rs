@@ -121,12 +121,7 @@ impl Stacks {
     /// A thread of this role begins, which is this one.
     pub fn begins(&self, identity: u64, role: Role) -> Option<(Began, Option<Watched>)> {
         let began = self.living.begins(identity)?;
-        let Began {
-            stack,
-            depth_at_start,
-            ..
-        } = &began;
-        let watched = self.overflows.watch(stack, *depth_at_start, role);
+        let watched = self.overflows.watch(identity, &began, role);
         Some((began, watched))
     }
 
