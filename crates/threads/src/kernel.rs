@@ -527,10 +527,7 @@ pub fn keep_all<T: Copy>(count: usize, value: T) -> Result<&'static mut [T], Err
 
 /// A line on the standard error output, for whom it may concern: `milieu: …`.
 pub fn complain(arguments: fmt::Arguments<'_>) {
-    let mut text = Text::<512> {
-        bytes: [0; 512],
-        length: 0,
-    };
+    let mut text = Text::<512>::new();
     // What does not fit is left out.
     let _ = text.write_fmt(format_args!("milieu: {arguments}"));
     let _ = text.write_str("\n");
@@ -598,11 +595,15 @@ pub(crate) struct Text<const N: usize> {
 }
 
 impl<const N: usize> Text<N> {
-    pub fn of(arguments: fmt::Arguments<'_>) -> Option<Text<N>> {
-        let mut text = Text {
+    pub fn new() -> Text<N> {
+        Text {
             bytes: [0; N],
             length: 0,
-        };
+        }
+    }
+
+    pub fn of(arguments: fmt::Arguments<'_>) -> Option<Text<N>> {
+        let mut text = Text::new();
         text.write_fmt(arguments).ok()?;
         Some(text)
     }

@@ -19,6 +19,7 @@ pub mod kernel;
 #[cfg(not(loom))]
 pub mod lock;
 pub mod mediator;
+pub mod packet;
 #[cfg(not(loom))]
 pub mod program;
 #[cfg(not(loom))]
