@@ -43,6 +43,8 @@ pub struct Node {
     is_critical: bool,
     is_lazy: bool,
     is_excluded: bool,
+    /// It is never lazy, and may be urgent.
+    is_spared: bool,
     /// It tells of something, and is not lazy meanwhile.
     is_visiting: bool,
     is_blocked: bool,
@@ -471,7 +473,7 @@ impl<'m> Machine<'m> {
         if node.is_bound {
             return Placement::Lazy;
         }
-        if !self.is_open || node.is_excluded {
+        if !self.is_open || node.is_excluded || node.is_spared && !node.is_fast {
             return Placement::Own;
         }
         // It would have to wait for the others, lazy, before it could come back.
@@ -532,6 +534,7 @@ impl Node {
         self.is_critical = matches!(kind, Kind::Critical(_));
         self.is_lazy = kind == Kind::Lazy;
         self.is_excluded = kind == Kind::Excluded;
+        self.is_spared = kind == Kind::Spared;
         self.is_demoted = false;
         if let Kind::Critical(priority) = kind {
             self.priority = priority;

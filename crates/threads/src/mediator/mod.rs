@@ -13,7 +13,7 @@
 //! | | fast region empty, or it is the lazy ones' turn | otherwise |
 //! |---|---|---|
 //! | urgent | own | fast, in the order of their priorities |
-//! | excluded | own | own |
+//! | excluded, or spared | own | own |
 //! | critical, and out of the fast region while it blocks | own | own |
 //! | bound to be lazy | lazy | lazy |
 //! | any other | own | lazy |
@@ -88,6 +88,8 @@ pub enum Kind {
     Ordinary,
     /// Is in the lazy region whether or not somebody is in the fast one.
     Lazy,
+    /// Is where the program wants it, unless an urgent thread waits for it.
+    Spared,
     /// Is left alone: it is on the exclusion list.
     Excluded,
 }

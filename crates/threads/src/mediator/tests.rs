@@ -31,6 +31,7 @@ fn kinds() -> impl Strategy<Value = Kind> {
         3 => Just(Kind::Ordinary),
         3 => (-20..=19).prop_map(|nice| Kind::Critical(Priority::new(nice).expect("a nice value"))),
         1 => Just(Kind::Lazy),
+        1 => Just(Kind::Spared),
         1 => Just(Kind::Excluded),
     ]
 }
@@ -172,7 +173,7 @@ impl Model {
             return Placement::Own;
         }
         match (self.urgency(slot), thread.kind) {
-            (_, Kind::Excluded) => Placement::Own,
+            (_, Kind::Excluded) | (None, Kind::Spared) => Placement::Own,
             (Some(priority), _) => Placement::Fast(priority),
             (None, _) if self.settings.is_reversible => Placement::Lazy,
             (None, _) => Placement::Own,

@@ -258,7 +258,8 @@ impl Machine<'_> {
         while let Some(at) = self.linked(link) {
             let node = &mut self.nodes[at];
             link = node.next;
-            let is_waiting = !(node.is_fast || node.is_excluded || node.is_bound || node.is_lazy);
+            let is_left = node.is_excluded || node.is_spared;
+            let is_waiting = !(node.is_fast || is_left || node.is_bound || node.is_lazy);
             if is_waiting {
                 act(Slot(at as u32), node);
             }
