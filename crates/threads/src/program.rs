@@ -16,6 +16,7 @@
 //! when it returns, and so does everything it had.
 
 mod fork;
+mod rests;
 mod visits;
 mod wishes;
 
@@ -63,6 +64,8 @@ pub struct Program {
     means: Once<Means>,
     /// Nobody is moved any more.
     is_over: AtomicBool,
+    /// Nobody is moved for the time being.
+    is_resting: AtomicBool,
     refused: AtomicU32,
     /// Why the last time, or 0.
     refused_last: AtomicI32,
@@ -123,6 +126,7 @@ impl Program {
             }),
             means: Once::new(),
             is_over: AtomicBool::new(false),
+            is_resting: AtomicBool::new(false),
             refused: AtomicU32::new(0),
             refused_last: AtomicI32::new(0),
             untold: AtomicU32::new(0),
@@ -600,7 +604,8 @@ impl Program {
     /// By which means threads are moved, unless they are not.
     fn means(&self) -> Option<&Means> {
         let means = self.means.get()?;
-        (!self.is_over.load(Ordering::Acquire)).then_some(means)
+        let is_left = self.is_over.load(Ordering::Acquire) || self.is_resting();
+        (!is_left).then_some(means)
     }
 }
 

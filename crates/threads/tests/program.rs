@@ -265,6 +265,61 @@ fn what_a_lazy_thread_begins_returns_to_what_that_had() {
     });
 }
 
+/// As when a mediator of the whole device comes, and goes again.
+#[test]
+fn a_program_rests_while_somebody_else_moves_its_threads() {
+    let _alone = alone();
+    programs(|rung, program| {
+        let limit = || kernel_limit(libc::RLIMIT_RTTIME);
+        let ordinary = Waiting::listed(program, &role("worker"));
+        let before = ordinary.state();
+        let urgent = Waiting::listed(program, &critical(0));
+        let (urgent_state, guarded) = (urgent.state(), limit());
+        assert_eq!(ordinary.region(program), Region::Lazy, "{rung}");
+        for round in 0..2 {
+            assert!(program.rest() && program.is_resting(), "{rung}");
+            assert!(!program.rest(), "{rung}");
+            for thread in [&ordinary, &urgent] {
+                assert_eq!(thread.region(program), Region::Own, "{rung}");
+            }
+            assert_eq!(ordinary.state(), before, "{rung}");
+            assert_eq!(program.tick(kernel::boot_time_ns()), None, "{rung}");
+            // Whatever happens meanwhile moves nobody.
+            let late = Waiting::listed(program, &critical(-5));
+            assert_eq!(ordinary.state(), before, "{rung}");
+            assert_eq!(late.region(program), Region::Own, "{rung}");
+            // What it has by then is what it returns to.
+            let nicer = Scheduling {
+                nice: before.0.nice + 1 + round,
+                ..before.0
+            };
+            scheduling::set(ordinary.tid, &nicer).expect("it is permitted");
+            program.go_on(nobody).expect("it did work");
+            assert!(!program.is_resting());
+            assert_eq!(ordinary.region(program), Region::Lazy, "{rung}");
+            assert_eq!(urgent.state(), urgent_state, "{rung}");
+            assert_eq!(late.region(program), Region::Fast, "{rung}");
+            assert_eq!(limit(), guarded, "{rung}");
+            assert_eq!(program.own(ordinary.identity), Ok(nicer), "{rung}");
+            program.wish(ordinary.identity, before.0).expect("it may");
+            program.ended(late.identity).expect("listed");
+        }
+        program.stop();
+        program.go_on(nobody).expect("it has nothing to do");
+        assert_eq!(ordinary.state(), before, "{rung}");
+    });
+}
+
+fn kernel_limit(resource: libc::__rlimit_resource_t) -> u64 {
+    let mut limit = libc::rlimit64 {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: writes to `limit`.
+    assert_eq!(unsafe { libc::getrlimit64(resource, &mut limit) }, 0);
+    limit.rlim_cur
+}
+
 #[test]
 fn who_is_excluded_or_runs_in_real_time_is_left_alone() {
     let _alone = alone();
