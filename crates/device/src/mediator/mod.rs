@@ -18,8 +18,10 @@
 //! are excluded, that run in real time by themselves, and the kernel's.
 //!
 //! What a program changes of a thread that is elsewhere is its wish: it is found at
-//! the next look and had on return. Threads that are begun by lazy ones inherit that,
-//! and return to what those had.
+//! the next look and had on return. Programs that have registered ask first, and have
+//! their threads return for as long as they ask the kernel for something, or begin others
+//! ([`Device::home`]). Threads that are begun by others inherit where those are, and
+//! return to what those had.
 
 mod groups;
 pub mod journal;
@@ -27,6 +29,7 @@ mod moving;
 mod programs;
 mod rules;
 pub mod server;
+mod telling;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -44,6 +47,7 @@ use groups::LazyGroup;
 use journal::{Journal, Restored};
 use moving::OfTheDevice;
 pub use rules::{Group, Name, RuleError, Rules};
+pub use telling::{NotItsOwn, Visit};
 
 /// Threads that a mediator of the device looks after at most; more are left alone.
 pub const THREADS_MAX: usize = 1 << 15;
@@ -194,6 +198,10 @@ struct Known {
     given: Scheduling,
     home: Option<String>,
     is_demoted: bool,
+    /// The program itself runs it in real time, and it is left alone.
+    is_realtime: bool,
+    /// How often it was asked to be where the program wants it, and is still.
+    visits: u32,
 }
 
 /// What a mediator knows of a program.

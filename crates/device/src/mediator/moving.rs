@@ -96,6 +96,7 @@ impl Device<'_> {
                 // It runs in real time from now on, and is left alone.
                 known.region = Region::Own;
                 known.kind = Kind::Excluded;
+                known.is_realtime = true;
                 let mut actions = Vec::new();
                 self.machine
                     .set_kind(Slot(slot), Kind::Excluded, &mut |it| actions.push(it));
@@ -124,6 +125,10 @@ impl Device<'_> {
                 continue;
             };
             if known.thread != action.tid {
+                continue;
+            }
+            // It goes where it belongs when it leaves.
+            if known.visits > 0 && action.placement != Placement::Own {
                 continue;
             }
             // Its number may be that of another by now.
@@ -218,7 +223,7 @@ impl Device<'_> {
 impl Known {
     /// Of what a thread has, which is elsewhere, only what differs from what it was
     /// given was the program's doing.
-    fn take_wish(&mut self, here: &Scheduling) {
+    pub(super) fn take_wish(&mut self, here: &Scheduling) {
         if is_as_given(here, &self.given) || scheduling::is_realtime(here.policy) {
             return;
         }

@@ -167,9 +167,14 @@ impl Device<'_> {
             return;
         };
         let (attributes, kind) = self.kind_of(process, &stat.name, entry);
-        let is_moved = self.moved_kind(kind) != Kind::Excluded;
+        let is_moved = !matches!(self.moved_kind(kind), Kind::Excluded | Kind::Spared);
         let Ok(here) = scheduling::of(thread) else {
             return;
+        };
+        let raised = self.raised(process, stat.parent, stat.start, &here);
+        let here = match raised.filter(|it| scheduling::set(thread, it).is_ok()) {
+            Some(own) => own,
+            None => here,
         };
         let inherited = self.inherited(process, thread, stat.parent, stat.start, &here);
         // Threads that are not to be moved are noted as well, to be seen and to be
@@ -179,11 +184,8 @@ impl Device<'_> {
         {
             return;
         }
-        let kind = if scheduling::is_realtime(here.policy) {
-            Kind::Excluded
-        } else {
-            kind
-        };
+        let is_realtime = scheduling::is_realtime(here.policy);
+        let kind = if is_realtime { Kind::Excluded } else { kind };
         let Some(slot) = self.free.pop() else {
             if !std::mem::replace(&mut self.has_too_many, true) {
                 self.news.push(News::TooMany);
@@ -206,6 +208,8 @@ impl Device<'_> {
             given: here,
             home,
             is_demoted: false,
+            is_realtime,
+            visits: 0,
         };
         if from == Region::Lazy {
             // It is as if it had been moved.
@@ -227,10 +231,11 @@ impl Device<'_> {
         self.perform(actions);
     }
 
-    /// What the machine is told of a thread: who is not to be moved is left alone.
+    /// What the machine is told of a thread: who is not to be moved is, unless a critical
+    /// one waits for it.
     pub(super) fn moved_kind(&self, kind: Kind) -> Kind {
         if kind == Kind::Ordinary && !self.moves_others() {
-            Kind::Excluded
+            Kind::Spared
         } else {
             kind
         }
@@ -245,24 +250,22 @@ impl Device<'_> {
         start: u64,
         here: &Scheduling,
     ) -> Option<(Scheduling, Option<String>)> {
-        let since = self.busy_since_ns;
-        let program = self.programs.get(&process)?;
-        let lazy = |of: u32| {
-            let slot = self.by_thread.get(&of)?;
+        let lazy = |of: &u32| {
+            let slot = self.by_thread.get(of)?;
             let known = self.known[*slot as usize].as_ref()?;
             (known.region == Region::Lazy).then_some(known)
         };
-        // Its process's threads, or that of the process that began this one.
-        let siblings = program.threads.iter().find_map(|it| lazy(*it));
-        let parents = self.programs.get(&parent).and_then(|it| {
-            let threads = it.threads.iter();
-            threads.copied().find_map(lazy)
-        });
-        let creator = siblings.or(parents);
+        // Its process's threads, or those of the process that began this one: one that has
+        // what this one has, or any.
+        let lazy_of = |process: u32| {
+            let threads = self.programs.get(&process)?.threads.iter();
+            let mut all = threads.clone().filter_map(lazy);
+            let same = all.find(|it| is_as_given(here, &it.given));
+            same.or_else(|| threads.clone().find_map(lazy))
+        };
+        let creator = lazy_of(process).or_else(|| lazy_of(parent));
         // Or it began while others were lazy, and who began it has ended.
-        let is_young = since.is_some_and(|since| {
-            start.saturating_mul(crate::monitor::tick_ns()) >= since.saturating_sub(1_000_000_000)
-        });
+        let is_young = self.is_young(start);
         if creator.is_none() && !(is_young && self.moves_others()) {
             return None;
         }
@@ -289,13 +292,50 @@ impl Device<'_> {
         is_it.then_some((own, None))
     }
 
+    /// What a thread has by nature that was begun by one of the fast region, and is not in
+    /// real time: the nice value of that is its own now.
+    fn raised(
+        &self,
+        process: u32,
+        parent: u32,
+        start: u64,
+        here: &Scheduling,
+    ) -> Option<Scheduling> {
+        let is_young = self.is_young(start);
+        if !self.moves_others() || !is_young {
+            return None;
+        }
+        let creators = [process, parent];
+        let programs = creators.iter().filter_map(|it| self.programs.get(it));
+        let threads = programs.flat_map(|it| it.threads.iter());
+        let slots = threads.filter_map(|it| self.by_thread.get(it));
+        let mut known = slots.filter_map(|it| self.known[*it as usize].as_ref());
+        let is_it = |it: &&Known| {
+            it.region == Region::Fast && is_as_given(here, &it.given) && !is_as_given(here, &it.own)
+        };
+        known.find(is_it).map(|it| it.own)
+    }
+
+    /// Whether a thread began while somebody was in the fast region.
+    fn is_young(&self, start: u64) -> bool {
+        self.busy_since_ns.is_some_and(|since| {
+            start.saturating_mul(crate::monitor::tick_ns()) >= since.saturating_sub(1_000_000_000)
+        })
+    }
+
     pub(super) fn update_thread(&mut self, slot: u32, entry: Option<&Entry>) {
-        let Some(known) = &self.known[slot as usize] else {
+        let Some(known) = &mut self.known[slot as usize] else {
             return;
         };
         let (process, thread) = (known.process, known.thread);
+        let was_realtime = known.is_realtime;
+        if was_realtime {
+            let here = scheduling::of(thread);
+            known.is_realtime = here.is_ok_and(|it| scheduling::is_realtime(it.policy));
+        }
+        let is_realtime = known.is_realtime;
         let needs_name = self.programs[&process].has_rules;
-        if entry.is_none() && !needs_name {
+        if entry.is_none() && !needs_name && is_realtime == was_realtime {
             return;
         }
         let name = if needs_name {
@@ -306,6 +346,7 @@ impl Device<'_> {
             String::new()
         };
         let (attributes, kind) = self.kind_of(process, &name, entry);
+        let kind = if is_realtime { Kind::Excluded } else { kind };
         let Some(known) = &mut self.known[slot as usize] else {
             return;
         };

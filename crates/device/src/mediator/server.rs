@@ -1,15 +1,13 @@
 //! The socket of a mediator, and the loop that serves it.
 //!
 //! Packets (`SOCK_SEQPACKET`), from programs and from tools of the mediator's own user,
-//! of root, and, for programs, of those users that its rules name:
-//!
-//! | Packet | Means | Answer |
-//! |---|---|---|
-//! | `milieu 1`, with the table's memory | serve this process | `yes`, or `no` and why |
-//! | `c` | my table has changed | – |
-//! | `status` | what do you do? | a line of JSON, then one for each thread, then `.`, in as many packets as it takes |
+//! of root, and, for programs, of those users that its rules name. What programs say is in
+//! [`packet`](milieu_threads::packet); tools say `status`, which is answered with a line of
+//! JSON, then one for each thread, then `.`, in as many packets as it takes.
 //!
 //! A connection that ends ends the service: the program has ended, or mediates itself.
+//! Sockets that a program has handed over, and whose other end it closes, end what it has
+//! asked for by them.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -23,24 +21,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use milieu_threads::attributes::Priority;
+use milieu_threads::packet::{self, Answer, Packet};
 use milieu_threads::rung::Rung;
 use milieu_threads::table::{Region, View};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::net::sockopt::{
+    Timeout, set_socket_timeout, socket_domain, socket_peercred, socket_type,
+};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg, send, socket_with,
 };
 use serde_json::json;
 
-use super::{Device, News, Status, now_ns};
+use super::{Device, News, Status, Visit, now_ns};
 
 /// More than so many connections are for nobody's good.
 const CLIENTS_MAX: usize = 4096;
 
-/// The longest packet that anybody sends, but for what a mediator does.
-const PACKET_MAX: usize = 256;
+/// As many threads of a program may be where it wants them at a time, because it says so.
+const VISITS_MAX: u32 = 256;
 
 /// How long somebody who asks waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -147,12 +148,24 @@ impl Drop for Listener {
     }
 }
 
-/// Somebody who has connected.
+/// Somebody who has connected, or whom a program has handed over.
 struct Client {
     socket: OwnedFd,
     process: u32,
     user: u32,
     is_program: bool,
+    /// What it is there for, and of which program's connection, if it was handed over.
+    visit: Option<(Visit, i32)>,
+    /// How many it has handed over.
+    visits: u32,
+}
+
+/// What has become of a client that had something to say.
+enum Heard {
+    Stays,
+    Goes,
+    /// It has handed over another.
+    Brings(Client),
 }
 
 /// Mediates until it is told to end, and tells what happens.
@@ -174,15 +187,16 @@ pub fn serve(
             answer_dials(listener, &mut clients);
         }
         for descriptor in ready {
-            let is_there = match clients.get_mut(&descriptor) {
-                Some(client) => client.hear(device),
-                None => true,
+            let has_room = clients.len() < CLIENTS_MAX;
+            let heard = match clients.get_mut(&descriptor) {
+                Some(client) => client.hear(device, has_room),
+                None => Heard::Stays,
             };
-            if !is_there {
-                if let Some(client) = clients.remove(&descriptor) {
-                    if client.is_program {
-                        device.unregister(client.process);
-                    }
+            match heard {
+                Heard::Stays => {}
+                Heard::Goes => lose(&mut clients, descriptor, device),
+                Heard::Brings(client) => {
+                    clients.insert(client.socket.as_raw_fd(), client);
                 }
             }
         }
@@ -193,6 +207,23 @@ pub fn serve(
     }
     device.take_news().into_iter().for_each(tell);
     Ok(())
+}
+
+/// Somebody is there no more.
+fn lose(clients: &mut HashMap<i32, Client>, descriptor: i32, device: &mut Device<'_>) {
+    let Some(client) = clients.remove(&descriptor) else {
+        return;
+    };
+    if client.is_program {
+        device.unregister(client.process);
+    }
+    if let Some((visit, of)) = client.visit {
+        device.leave(visit);
+        let program = clients.get_mut(&of);
+        if let Some(program) = program.filter(|it| it.process == client.process) {
+            program.visits = program.visits.saturating_sub(1);
+        }
+    }
 }
 
 /// Waits for somebody, or for the time; whether somebody dials, and who has something
@@ -222,10 +253,14 @@ fn wait(
     }
     let is_ready = |it: &PollFd<'_>| !it.revents().is_empty();
     let ready = waiting.iter().skip(1).zip(&order);
-    let ready = ready.filter(|(it, _)| is_ready(it));
+    let mut ready: Vec<&Client> = ready
+        .filter_map(|(it, client)| is_ready(it).then_some(*client))
+        .collect();
+    // A program that has become another has nobody who could go back.
+    ready.sort_by_key(|it| it.visit.is_some());
     Ok((
         is_ready(&waiting[0]),
-        ready.map(|(_, it)| it.socket.as_raw_fd()).collect(),
+        ready.iter().map(|it| it.socket.as_raw_fd()).collect(),
     ))
 }
 
@@ -245,53 +280,115 @@ fn answer_dials(listener: &Listener, clients: &mut HashMap<i32, Client>) {
                 process: peer.pid.as_raw_nonzero().get() as u32,
                 user: peer.uid.as_raw(),
                 is_program: false,
+                visit: None,
+                visits: 0,
             },
         );
     }
 }
 
 impl Client {
-    /// Hears one packet. Whether somebody is still there.
-    fn hear(&mut self, device: &mut Device<'_>) -> bool {
-        let mut packet = [0; PACKET_MAX];
+    /// Hears one packet. Nobody is waited for: whoever has handed over a socket has it, too.
+    fn hear(&mut self, device: &mut Device<'_>, has_room: bool) -> Heard {
+        let mut bytes = [0; packet::BYTES_MAX];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
             &self.socket,
-            &mut [IoSliceMut::new(&mut packet)],
+            &mut [IoSliceMut::new(&mut bytes)],
             &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
+            RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
         );
         let length = match received {
             Ok(received) => received.bytes,
-            Err(Errno::INTR | Errno::AGAIN) => return true,
-            Err(_) => return false,
+            Err(Errno::INTR | Errno::AGAIN) => return Heard::Stays,
+            Err(_) => return Heard::Goes,
         };
         // Whatever else was handed over is closed here.
         let handed = ancillary.drain().find_map(|it| match it {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
         });
-        match (&packet[..length], handed) {
-            ([], _) => return false,
-            (b"milieu 1", Some(memory)) => {
-                let answer = match self.register(device, &memory) {
-                    Ok(()) => "yes".to_owned(),
-                    Err(why) => format!("no {why}"),
-                };
-                return self.say(answer.as_bytes());
-            }
-            (b"c", _) if self.is_program => device.look_at(self.process),
-            (b"status", _) => {
-                let own = rustix::process::geteuid().as_raw();
-                if self.user != own && self.user != 0 {
-                    return self.say(b"no it tells only its own user and root");
-                }
-                return self.tell_status(device);
-            }
-            _ => return self.say(b"no that is not understood; is this another version of Milieu?"),
+        // Nothing is expected by a socket that was handed over.
+        if length == 0 || self.visit.is_some() {
+            return Heard::Goes;
         }
-        true
+        let bytes = &bytes[..length];
+        let process = self.process;
+        let is_there = match (Packet::read(bytes), handed) {
+            (Some(Packet::Register), Some(memory)) => match self.register(device, &memory) {
+                Ok(()) => say(&self.socket, Answer::Yes.text().as_bytes()),
+                Err(why) => say(&self.socket, Answer::No(&why).text().as_bytes()),
+            },
+            (Some(packet), handed) if self.is_program && packet != Packet::Register => {
+                match (packet, handed.filter(is_socket)) {
+                    (Packet::Changed, _) => device.look_at(process),
+                    (Packet::Waits { waiter, owner }, _) => device.waits(process, waiter, owner),
+                    (Packet::Served { waiter }, _) => device.served(process, waiter),
+                    (Packet::Own { thread }, Some(socket)) => {
+                        let own = device.own(process, thread);
+                        let answer = own.map_or(NOT_ITS_OWN, Answer::Own);
+                        say(&socket, answer.text().as_bytes());
+                    }
+                    (Packet::Home { thread, creator }, Some(socket)) => {
+                        return self.bring(device, (thread, creator), socket, has_room);
+                    }
+                    _ => {}
+                }
+                true
+            }
+            _ if bytes == b"status" => {
+                let own = rustix::process::geteuid().as_raw();
+                if self.user == own || self.user == 0 {
+                    self.tell_status(device)
+                } else {
+                    say(&self.socket, b"no it tells only its own user and root")
+                }
+            }
+            _ => say(
+                &self.socket,
+                b"no that is not understood; is this another version of Milieu?",
+            ),
+        };
+        match is_there {
+            true => Heard::Stays,
+            false => Heard::Goes,
+        }
+    }
+
+    /// A thread of the program is to be where that wants it, for as long as the other end of
+    /// this socket is open.
+    fn bring(
+        &mut self,
+        device: &mut Device<'_>,
+        (thread, creator): (u32, Option<u32>),
+        socket: OwnedFd,
+        has_room: bool,
+    ) -> Heard {
+        if !has_room || self.visits >= VISITS_MAX {
+            say(&socket, Answer::No("there are too many").text().as_bytes());
+            return Heard::Stays;
+        }
+        let visit = match device.home(self.process, thread, creator) {
+            Ok(visit) => visit,
+            Err(_) => {
+                say(&socket, NOT_ITS_OWN.text().as_bytes());
+                return Heard::Stays;
+            }
+        };
+        say(&socket, Answer::Yes.text().as_bytes());
+        let Some(visit) = visit else {
+            return Heard::Stays;
+        };
+        self.visits += 1;
+        Heard::Brings(Client {
+            socket,
+            process: self.process,
+            user: self.user,
+            is_program: false,
+            visit: Some((visit, self.socket.as_raw_fd())),
+            visits: 0,
+        })
     }
 
     fn register(&mut self, device: &mut Device<'_>, memory: &OwnedFd) -> Result<(), String> {
@@ -329,7 +426,7 @@ impl Client {
         self.say_slowly(&packet)
     }
 
-    /// As [`say`](Client::say), for what may be more than the socket holds. Only the
+    /// As [`say`], for what may be more than the socket holds. Only the
     /// mediator's own user and root are waited for, and not for long.
     fn say_slowly(&self, packet: &str) -> bool {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
@@ -349,18 +446,26 @@ impl Client {
         }
         false
     }
+}
 
-    /// Whether somebody is still there. Nobody is waited for: who does not read what
-    /// it has asked for is left.
-    fn say(&self, packet: &[u8]) -> bool {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        loop {
-            match send(&self.socket, packet, flags) {
-                Err(Errno::INTR) => {}
-                result => return result.is_ok(),
-            }
+const NOT_ITS_OWN: Answer<'_> = Answer::No("that is no thread of this program");
+
+/// Whether somebody is still there. Nobody is waited for: who does not read what it has
+/// asked for is left.
+fn say(socket: &OwnedFd, packet: &[u8]) -> bool {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    loop {
+        match send(socket, packet, flags) {
+            Err(Errno::INTR) => {}
+            result => return result.is_ok(),
         }
     }
+}
+
+/// Whether a file that was handed over is a socket of this machine's, of packets: nothing
+/// else is asked whether it is ready.
+fn is_socket(file: &OwnedFd) -> bool {
+    socket_domain(file) == Ok(AddressFamily::UNIX) && socket_type(file) == Ok(SocketType::SEQPACKET)
 }
 
 /// What is told of a thread.
