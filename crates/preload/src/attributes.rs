@@ -17,7 +17,7 @@ use milieu_threads::host::{Described, Functions, Request, VERSION, role_in};
 use milieu_threads::program::Program;
 use milieu_threads::table::TableError;
 
-use crate::{information, real, record, state};
+use crate::{device, information, real, record, state};
 
 /// # Safety
 /// Null, or a text that ends with a zero.
@@ -242,7 +242,7 @@ pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
     served.notices(attributes);
     if *attributes == Attributes::default() {
         // It has ceased to be anything.
-        crate::device::tell(served);
+        device::tell(served);
     }
     0
 }
@@ -357,9 +357,19 @@ unsafe extern "C" fn set_blocked(thread: pthread_t, is_blocked: c_int) -> c_int 
 }
 
 unsafe extern "C" fn waits(thread: pthread_t, owner: c_uint) -> c_int {
+    let identity = identity_of(thread);
+    if let Some(served) = state::served().filter(|_| device::serves()) {
+        let waiter = served.program.table().lines().entry(identity);
+        match waiter.map(|it| (it.tid, owner)) {
+            Ok((waiter, 0)) => device::has_waited(served, waiter),
+            Ok((waiter, owner)) => device::waits(served, waiter, owner),
+            Err(_) => {}
+        }
+        return 0;
+    }
     tell_program(|program| match owner {
-        0 => program.served(identity_of(thread)),
-        owner => program.waits(identity_of(thread), owner),
+        0 => program.served(identity),
+        owner => program.waits(identity, owner),
     })
 }
 

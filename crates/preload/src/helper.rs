@@ -14,7 +14,7 @@ use milieu_threads::stack::{Process, Running};
 
 use crate::real::{self, Start};
 use crate::state::{self, Served, WATCH};
-use crate::{process, record};
+use crate::{device, process, record};
 
 /// What threads of ours have of the program's address space.
 const STACK_BYTES: usize = 256 << 10;
@@ -26,6 +26,8 @@ static IS_THERE: AtomicBool = AtomicBool::new(false);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Which thread it is, or 0.
 static IDENTITY: AtomicUsize = AtomicUsize::new(0);
+/// Whether it has no files in common with the program.
+static IS_APART: AtomicBool = AtomicBool::new(false);
 /// Changes with every call of [`wake`].
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
@@ -43,7 +45,13 @@ pub fn start(served: &Served) -> bool {
         return false;
     };
     IDENTITY.store(thread as usize, Ordering::Release);
+    device::provide(served);
     true
+}
+
+/// Whether it is there.
+pub fn is_there() -> bool {
+    IS_THERE.load(Ordering::Acquire)
 }
 
 /// A thread of the program's is about to be created, beside so many that live: it is there
@@ -61,7 +69,9 @@ pub fn attend(served: &Served, living: u32) {
             false
         }
     };
-    if !is_alone || state::mediated().is_some() {
+    let is_needed =
+        || state::mediated().is_some() || (device::serves() && served.program.has_critical());
+    if !is_alone || is_needed() {
         start(served);
     } else if IDENTITY.load(Ordering::Relaxed) != 0 {
         end_first();
@@ -106,7 +116,8 @@ pub fn after_fork() {
 /// There is a critical thread.
 pub fn wake() {
     if !IS_THERE.load(Ordering::Acquire) {
-        if let Some(served) = state::mediated() {
+        let wanted = || state::served().filter(|it| device::is_wanted(it));
+        if let Some(served) = state::mediated().or_else(wanted) {
             start(served);
         }
     }
@@ -173,6 +184,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         )
     };
     let is_apart = leave_files();
+    IS_APART.store(is_apart, Ordering::Release);
     let mut watcher = is_apart.then(Watcher::new);
     let (mut has_told, mut is_hasty) = (false, false);
     loop {
@@ -204,6 +216,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
             due
         });
         let has_critical = served.program.has_critical();
+        let visits = device::attend(served, is_apart);
         let span = match due {
             _ if !has_critical => None,
             Some(due) => Some(due.saturating_sub(now).clamp(1_000_000, PERIOD_NS)),
@@ -217,6 +230,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
             (Some(span), Some(pause)) => Some(span.min(pause)),
             (span, pause) => span.or(pause),
         };
+        let span = span.into_iter().chain(visits).min();
         kernel::wait(&CALLS, calls, span);
     }
 }
@@ -279,16 +293,34 @@ fn close_all(flags: c_uint) -> bool {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) == 0 }
 }
 
+/// A file of the program's, for this thread, which has none in common with it.
+pub fn borrow_file(number: c_int) -> Option<c_int> {
+    // SAFETY: numbers only; what cannot be had is -1, which the next call refuses.
+    unsafe {
+        let process = libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0 as c_uint) as c_int;
+        let number = number as c_uint;
+        let file = libc::syscall(libc::SYS_pidfd_getfd, process, number, 0 as c_uint) as c_int;
+        libc::close(process);
+        (file >= 0).then_some(file)
+    }
+}
+
+/// Says something that the program's user is to read, in whatever thread.
+pub fn say(tell: impl FnOnce()) {
+    let is_this = IDENTITY.load(Ordering::Acquire) as u64 == kernel::identity();
+    match is_this && IS_APART.load(Ordering::Acquire) {
+        true => with_standard_error(tell),
+        false => tell(),
+    }
+}
+
 /// Does something while this thread, which has no files, has the program's standard error
 /// output.
 fn with_standard_error(action: impl FnOnce()) {
     const STANDARD_ERROR: c_int = libc::STDERR_FILENO;
-    // SAFETY: numbers only; what cannot be had is -1, which the next call refuses.
-    unsafe {
-        let process = libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0 as c_uint);
-        let number = STANDARD_ERROR as c_uint;
-        let file = libc::syscall(libc::SYS_pidfd_getfd, process as c_int, number, 0 as c_uint);
-        libc::dup2(file as c_int, STANDARD_ERROR);
+    if let Some(file) = borrow_file(STANDARD_ERROR) {
+        // SAFETY: numbers only.
+        unsafe { libc::dup2(file, STANDARD_ERROR) };
     }
     action();
     close_all(0);

@@ -11,8 +11,8 @@ use libc::{pthread_mutex_t, timespec};
 use milieu_threads::{kernel, lock};
 
 use crate::passage::passages;
-use crate::real;
 use crate::state::{self, Served};
+use crate::{device, real};
 
 real::locking!(passages);
 
@@ -42,7 +42,7 @@ impl Locking for (*mut pthread_mutex_t, c_int, *const timespec) {
 /// # Safety
 /// The mutex is one that can be locked.
 unsafe fn around(take: impl FnOnce() -> c_int, arguments: impl Locking) -> c_int {
-    match state::mediated() {
+    match state::urging() {
         None => take(),
         // SAFETY: the caller's.
         Some(served) => unsafe { urgently(served, arguments.mutex(), take) },
@@ -71,10 +71,17 @@ unsafe fn urgently(
     // SAFETY: the caller's.
     let owner = unsafe { lock::owner_of(mutex) };
     match owner {
-        Some(owner) if is_critical => {
+        Some(owner) if is_critical && state::mediated().is_some() => {
             served.program.waits(identity, owner);
             let said = take();
             served.program.served(identity);
+            said
+        }
+        Some(owner) if is_critical => {
+            let me = served.own_number();
+            device::waits(served, me, owner);
+            let said = take();
+            device::has_waited(served, me);
             said
         }
         _ => take(),

@@ -12,7 +12,7 @@ use milieu_threads::stack::{Entry, FileError, update};
 
 use crate::real::{self, Strings};
 use crate::state::{self, Served, WATCH};
-use crate::{helper, record};
+use crate::{device, helper, record};
 
 /// Whether the process had one thread when it forked.
 static WAS_ALONE: AtomicBool = AtomicBool::new(false);
@@ -25,6 +25,7 @@ pub fn handle_forks() {
 
 unsafe extern "C" fn before() {
     if let Some(served) = state::served() {
+        device::before_fork(served);
         served.before_fork();
         WAS_ALONE.store(record::living() <= 1, Ordering::Relaxed);
     }
@@ -33,6 +34,7 @@ unsafe extern "C" fn before() {
 unsafe extern "C" fn after_in_parent() {
     if let Some(served) = state::served() {
         served.after_fork_in_parent();
+        device::after_fork_in_parent(served);
     }
 }
 
@@ -45,7 +47,10 @@ unsafe extern "C" fn after_in_child() {
 /// program wants it. Also in the child of `vfork`, which has its creator's memory.
 pub fn at_home<T>(action: impl FnOnce() -> T) -> T {
     let Some(served) = state::mediated() else {
-        return action();
+        return match device::serves() {
+            true => device::at_home(kernel::thread_id(), action),
+            false => action(),
+        };
     };
     let identity = kernel::identity();
     let Ok(entry) = served.program.table().lines().entry(identity) else {

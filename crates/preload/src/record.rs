@@ -5,7 +5,9 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 use milieu_threads::attributes::Attributes;
 use milieu_threads::kernel::{self, identity};
@@ -13,9 +15,9 @@ use milieu_threads::run::Thread;
 use milieu_threads::stack::{AlternateStack, Hint, Known, Peak, Seat, Stack, Standing};
 use milieu_threads::table::Scheduling;
 
-use crate::key;
 use crate::real::Start;
 use crate::state::{Served, WATCH};
+use crate::{device, key};
 
 /// What its creator knows of a thread.
 #[derive(Clone, Copy)]
@@ -66,6 +68,8 @@ pub struct Record {
     /// `pthread_self()`, once it has begun.
     identity: AtomicU64,
     is_said: AtomicBool,
+    /// One more than the file by which it is where the program wants it, or 0.
+    visit: AtomicI32,
     birth: UnsafeCell<MaybeUninit<Birth>>,
     /// Its thread's alone while it has begun, and of whoever ends the process.
     life: UnsafeCell<MaybeUninit<Life>>,
@@ -185,6 +189,33 @@ impl Record {
     /// Patterns do not count any more.
     pub fn set_said(&self) {
         self.is_said.store(true, Ordering::Relaxed);
+    }
+
+    /// The kernel's number of its thread, which asks; 0 before it has begun.
+    pub fn tid(&self) -> u32 {
+        match self.state.load(Ordering::Acquire) {
+            // SAFETY: it has begun, and its thread calls this.
+            BEGUN | MEASURED => unsafe { (*self.life.get()).assume_init_ref().tid },
+            _ => 0,
+        }
+    }
+
+    /// Whether its thread has asked to be where the program wants it.
+    pub fn is_visiting(&self) -> bool {
+        self.visit.load(Ordering::Relaxed) != 0
+    }
+
+    /// Its thread is there until this file is closed.
+    pub fn begin_visit(&self, file: c_int) {
+        self.visit.store(file.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// It goes back, if it is there.
+    pub fn end_visit(&self) {
+        let file = self.visit.swap(0, Ordering::Relaxed);
+        if file != 0 {
+            device::close(file.wrapping_sub(1));
+        }
     }
 
     /// Nobody needs it: its thread was not created, or has ended. True if that was the
@@ -315,10 +346,11 @@ impl Record {
         // SAFETY: it has begun, and its thread calls this.
         let life = unsafe { self.life().assume_init_mut() };
         let (identity, me) = (identity(), life.tid);
+        self.end_visit();
         let attributes = served.program.get(identity).unwrap_or_default();
         let _ = served.program.ends(identity, me);
         if attributes != Attributes::default() {
-            crate::device::tell(served);
+            device::tell(served);
         }
         if life.is_measured {
             self.measure(served, me);

@@ -14,7 +14,7 @@ use milieu_threads::table::{Region, Scheduling};
 
 use crate::attributes::{POLICY, answer, get, identity_of, set};
 use crate::state::{self, Served};
-use crate::{real, record};
+use crate::{device, real, record};
 
 /// As POSIX has it. With `SCHED_TEK` the thread becomes time-critical, and its priority
 /// is a nice value; with another policy it ceases to be.
@@ -53,7 +53,9 @@ pub unsafe extern "C" fn pthread_setschedparam(
     let error = match elsewhere(identity) {
         Some((served, own)) => wish_of(served, identity, change(&own)),
         // SAFETY: the caller's.
-        None => unsafe { real::pthread_setschedparam(thread, policy, param) },
+        None => at_home(identity, || unsafe {
+            real::pthread_setschedparam(thread, policy, param)
+        }),
     };
     keeps(error == 0, identity, change);
     error
@@ -79,9 +81,13 @@ pub unsafe extern "C" fn pthread_getschedparam(
         return 0;
     }
     let identity = identity_of(thread);
-    match state::mediated().map(|it| it.program.own(identity)) {
+    let own = match state::mediated() {
+        Some(served) => served.program.own(identity).ok(),
+        None => number_of(identity).and_then(device::own),
+    };
+    match own {
         // The C library remembers what it has been told, and not what was had on return.
-        Some(Ok(own)) => {
+        Some(own) => {
             *said = policy_of(&own);
             into.sched_priority = own.realtime_priority.into();
             0
@@ -108,7 +114,9 @@ pub unsafe extern "C" fn pthread_setschedprio(thread: pthread_t, priority: c_int
     let error = match elsewhere(identity) {
         Some((served, own)) => wish_of(served, identity, change(&own)),
         // SAFETY: the caller's.
-        None => unsafe { real::pthread_setschedprio(thread, priority) },
+        None => at_home(identity, || unsafe {
+            real::pthread_setschedprio(thread, priority)
+        }),
     };
     keeps(error == 0, identity, change);
     error
@@ -123,7 +131,7 @@ pub unsafe extern "C" fn nice(by: c_int) -> c_int {
     let identity = kernel::identity();
     let Some((served, _, own)) = elsewhere_by_number(0) else {
         // SAFETY: the caller's.
-        let nice = unsafe { real::nice(by) };
+        let nice = at_home_by_number(0, || unsafe { real::nice(by) });
         // Of -1 nobody can tell whether it is one or an error.
         keeps(nice != -1, identity, with_nice(nice));
         return nice;
@@ -151,6 +159,10 @@ pub unsafe extern "C" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c
     let found = is_thread.then(|| elsewhere_by_number(who));
     let said = match found.flatten() {
         Some((served, identity, own)) => result(wish_of(served, identity, change(&own))),
+        None if is_thread => at_home_by_number(who, || {
+            // SAFETY: the caller's.
+            unsafe { real::setpriority(which, who, nice) }
+        }),
         // SAFETY: the caller's.
         None => unsafe { real::setpriority(which, who, nice) },
     };
@@ -164,11 +176,11 @@ pub unsafe extern "C" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpriority(which: c_uint, who: id_t) -> c_int {
-    let found = (which == libc::PRIO_PROCESS as c_uint).then(|| elsewhere_by_number(who));
+    let found = (which == libc::PRIO_PROCESS as c_uint).then(|| own_by_number(who));
     match found.flatten() {
-        Some((_, _, own)) => own.nice.into(),
+        Some(own) if !is_realtime(own.policy) => own.nice.into(),
         // SAFETY: the caller's.
-        None => unsafe { real::getpriority(which, who) },
+        _ => unsafe { real::getpriority(which, who) },
     }
 }
 
@@ -188,7 +200,9 @@ pub unsafe extern "C" fn sched_setscheduler(
     let said = match (elsewhere_by_number(thread as id_t), wanted) {
         (Some((served, identity, own)), Some(_)) => result(wish_of(served, identity, change(&own))),
         // SAFETY: the caller's.
-        _ => unsafe { real::sched_setscheduler(thread, policy, param) },
+        _ => at_home_by_number(thread as id_t, || unsafe {
+            real::sched_setscheduler(thread, policy, param)
+        }),
     };
     keeps(said == 0, identity_by_number(thread as id_t), change);
     said
@@ -200,8 +214,8 @@ pub unsafe extern "C" fn sched_setscheduler(
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_getscheduler(thread: pid_t) -> c_int {
-    match elsewhere_by_number(thread as id_t) {
-        Some((_, _, own)) => policy_of(&own) | reset_of(&own),
+    match own_by_number(thread as id_t) {
+        Some(own) => policy_of(&own) | reset_of(&own),
         // SAFETY: the caller's.
         None => unsafe { real::sched_getscheduler(thread) },
     }
@@ -222,7 +236,9 @@ pub unsafe extern "C" fn sched_setparam(thread: pid_t, param: *const sched_param
     let said = match (elsewhere_by_number(thread as id_t), wanted) {
         (Some((served, identity, own)), Some(_)) => result(wish_of(served, identity, change(&own))),
         // SAFETY: the caller's.
-        _ => unsafe { real::sched_setparam(thread, param) },
+        _ => at_home_by_number(thread as id_t, || unsafe {
+            real::sched_setparam(thread, param)
+        }),
     };
     keeps(said == 0, identity_by_number(thread as id_t), change);
     said
@@ -235,10 +251,8 @@ pub unsafe extern "C" fn sched_setparam(thread: pid_t, param: *const sched_param
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_getparam(thread: pid_t, param: *mut sched_param) -> c_int {
     // SAFETY: the caller's.
-    match (elsewhere_by_number(thread as id_t), unsafe {
-        param.as_mut()
-    }) {
-        (Some((_, _, own)), Some(param)) => {
+    match (own_by_number(thread as id_t), unsafe { param.as_mut() }) {
+        (Some(own), Some(param)) => {
             param.sched_priority = own.realtime_priority.into();
             0
         }
@@ -271,6 +285,53 @@ fn elsewhere_by_number(number: id_t) -> Option<(&'static Served, u64, Scheduling
     };
     let (_, entry) = served.program.table().lines().by_thread_id(tid)?;
     (entry.region != Region::Own).then_some((served, entry.identity, entry.own))
+}
+
+/// What the program wants of a thread, where that may be elsewhere.
+fn own_by_number(number: id_t) -> Option<Scheduling> {
+    match elsewhere_by_number(number) {
+        Some((_, _, own)) => Some(own),
+        None => listed(number).and_then(device::own),
+    }
+}
+
+/// The kernel's number of a thread that a mediator of the whole device may have put elsewhere.
+fn number_of(identity: u64) -> Option<u32> {
+    let served = state::served().filter(|_| device::serves())?;
+    let entry = served.program.table().lines().entry(identity).ok()?;
+    Some(entry.tid)
+}
+
+/// The same by that number, of which 0 is this thread's.
+fn listed(number: id_t) -> Option<u32> {
+    let served = state::served().filter(|_| device::serves())?;
+    let tid = match number {
+        0 => kernel::thread_id(),
+        number => number,
+    };
+    served
+        .program
+        .table()
+        .lines()
+        .by_thread_id(tid)
+        .map(|_| tid)
+}
+
+/// Does something with a thread while that is where the program wants it, wherever a mediator
+/// of the whole device has it: what comes of it the kernel says.
+fn at_home<T>(identity: u64, action: impl FnOnce() -> T) -> T {
+    match number_of(identity) {
+        Some(tid) => device::at_home(tid, action),
+        None => action(),
+    }
+}
+
+/// The same by the kernel's number; 0 is this thread.
+fn at_home_by_number<T>(number: id_t, action: impl FnOnce() -> T) -> T {
+    match listed(number) {
+        Some(tid) => device::at_home(tid, action),
+        None => action(),
+    }
 }
 
 /// The thread of this number, 0 being this one, or 0.

@@ -70,6 +70,9 @@ static SPACE: Space = Space(UnsafeCell::new(MaybeUninit::uninit()));
 /// Whether threads may be elsewhere than the program wants them.
 static IS_MEDIATED: AtomicBool = AtomicBool::new(false);
 
+/// Whether a thread of it is time-critical, or was.
+static HAS_CRITICAL: AtomicBool = AtomicBool::new(false);
+
 /// Whether another thread than the one of this process can have had the loader's lock
 /// when it was made.
 static IS_LOADER_FREE: AtomicBool = AtomicBool::new(true);
@@ -94,6 +97,27 @@ pub fn mediated() -> Option<&'static Served> {
     } else {
         None
     }
+}
+
+/// The process, if threads of it may wait for critical ones, or be waited for by them.
+#[inline]
+pub fn urging() -> Option<&'static Served> {
+    if IS_MEDIATED.load(Ordering::Relaxed) || device::serves() {
+        served()
+    } else {
+        None
+    }
+}
+
+/// Whether this is the process that is served, and not a child of it with its memory.
+pub fn is_this_process() -> bool {
+    PROCESS.load(Ordering::Relaxed) == kernel::process_id()
+}
+
+/// Who waits for a lock is seen wherever somebody may be critical.
+pub fn watch_locks() {
+    let is_urgent = device::serves() && HAS_CRITICAL.load(Ordering::Acquire);
+    lock::watch(IS_MEDIATED.load(Ordering::Acquire) || is_urgent);
 }
 
 /// The process, if critical threads are out of the fast region while they block.
@@ -144,6 +168,10 @@ fn begin() {
     word.store(SERVED, Ordering::Release);
     record::begin_main(served);
     device::register(served);
+    let own = served.program.get(kernel::identity()).unwrap_or_default();
+    if own.is_time_critical() && device::serves() {
+        served.notices(&own);
+    }
     if served.rules.iter().any(|it| is_moved(&it.attributes))
         || matches!(served.settings.rung, Choice::Only(_))
     {
@@ -263,7 +291,7 @@ impl Served {
     /// then. Root's processes alone have it early: most have never a thread.
     pub fn prepare_for_loss(&self) {
         // A child of `vfork` has the memory of its parent, whose notes these are.
-        let is_own = PROCESS.load(Ordering::Relaxed) == kernel::process_id();
+        let is_own = is_this_process();
         // SAFETY: no memory is involved.
         let is_root = unsafe { libc::geteuid() } == 0;
         if is_own && is_root && self.settings.stacks.mode.learns() {
@@ -283,12 +311,11 @@ impl Served {
     /// What is learned is noted from now on, by threads that end, and by one of ours of
     /// those that run. Whoever is about to create a thread calls this.
     pub fn note(&self) {
-        if !self.settings.stacks.mode.learns() {
-            return;
+        if self.settings.stacks.mode.learns() {
+            self.learn();
+            self.open_notes();
         }
-        self.learn();
-        self.open_notes();
-        if WATCH.notes.is_open() {
+        if WATCH.notes.is_open() || device::serves() {
             helper::attend(self, record::living());
         }
     }
@@ -318,15 +345,67 @@ impl Served {
 
     /// Threads are mediated from now on, if that is wanted and works.
     pub fn mediate(&self) {
-        let chosen = self.settings.rung;
-        if chosen == Choice::Off || device::serves() || self.is_chosen.swap(true, Ordering::AcqRel)
-        {
-            return;
-        }
-        uncancelled(|| self.choose(chosen));
+        self.mediate_by(false);
     }
 
-    fn choose(&self, chosen: Choice) {
+    /// The same, by the helper, whose threads would have no files in common with the program:
+    /// nobody can be begun by one of them.
+    pub fn mediate_by_helper(&self) {
+        self.mediate_by(true);
+    }
+
+    fn mediate_by(&self, is_helper: bool) {
+        let chosen = self.settings.rung;
+        if chosen == Choice::Off || device::is_awaited() {
+            return;
+        }
+        if self.program.is_resting() {
+            return uncancelled(|| self.go_on());
+        }
+        if !self.is_chosen.swap(true, Ordering::AcqRel) {
+            uncancelled(|| self.choose(chosen, is_helper));
+        }
+    }
+
+    /// Somebody else moves the threads from now on, until [`Served::go_on`]. False where that
+    /// cannot be, because lazy ones could not return.
+    pub fn rest(&self) -> bool {
+        if self.program.is_resting() || mediated().is_none() {
+            return true;
+        }
+        let rests = self.program.rest();
+        if rests {
+            self.set_mediated(false);
+        }
+        rests
+    }
+
+    /// Whether somebody else can move the threads from now on.
+    pub fn may_rest(&self) -> bool {
+        let returns = self.program.rung().map(|(_, returns)| returns);
+        returns != Some(Return::Never)
+    }
+
+    /// Threads are mediated as before, after [`Served::rest`].
+    pub fn go_on(&self) {
+        if !self.program.is_resting() {
+            return;
+        }
+        self.set_mediated(true);
+        if let Err(error) = self.program.go_on(helper::tell) {
+            self.set_mediated(false);
+            helper::say(|| {
+                self.say(format_args!("threads are not mediated any more: {error}"));
+            });
+        }
+    }
+
+    fn choose(&self, chosen: Choice, is_helper: bool) {
+        let returns = |rung| {
+            let reports = rung::probe();
+            let mut reports = reports.iter();
+            reports.any(|it| it.rung == rung && it.verdict == Ok(Return::Always))
+        };
         let rung = match chosen {
             Choice::Only(rung) => Some(rung),
             _ => rung::best(&rung::probe()),
@@ -336,6 +415,10 @@ impl Served {
                 "threads are not mediated: nothing works here; `milieu thread probe` says why"
             ));
         };
+        if is_helper && !returns(rung) {
+            // A thread of the program's does it when something changes.
+            return self.is_chosen.store(false, Ordering::Release);
+        }
         // Before anybody is lazy: it inherits from its creator.
         if !helper::start(self) {
             return self.say(format_args!(
@@ -371,6 +454,9 @@ impl Served {
             device::tell(self);
         }
         if attributes.is_time_critical() {
+            if !HAS_CRITICAL.swap(true, Ordering::AcqRel) {
+                watch_locks();
+            }
             helper::wake();
         }
     }
@@ -383,7 +469,7 @@ impl Served {
 
     fn set_mediated(&self, is_mediated: bool) {
         IS_MEDIATED.store(is_mediated, Ordering::Release);
-        lock::watch(is_mediated);
+        watch_locks();
         if self.settings.mediator.leaves_while_blocked {
             blocking::watch(is_mediated);
         }

@@ -12,15 +12,16 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{pthread_attr_t, pthread_t, sigset_t};
+use milieu_threads::attributes::Attributes;
 use milieu_threads::kernel;
 use milieu_threads::run::Thread;
 use milieu_threads::stack::{Asked, Decision, Key, Name, is_space_short};
-use milieu_threads::table::Region;
+use milieu_threads::table::{Region, Scheduling};
 
 use crate::real::{self, Start};
 use crate::record::{self, Birth, Record};
 use crate::state::{self, Served, WATCH};
-use crate::{attributes, helper, nursery};
+use crate::{attributes, device, helper, nursery};
 
 /// How many threads the process has created.
 static CREATED: AtomicU32 = AtomicU32::new(0);
@@ -181,8 +182,8 @@ impl Creation {
                 }
             }
         }
-        if asking.inherits && state::mediated().is_some() {
-            birth.creator = served.program.own(kernel::identity()).ok();
+        if asking.inherits {
+            birth.creator = own_of_creator(served);
         }
         let decision = Creation::decide(served, asking, &mut birth, start_at);
         Creation { birth, decision }
@@ -292,6 +293,19 @@ impl Creation {
         }
         create(attr)
     }
+}
+
+/// What the program wants of this thread, which may be elsewhere, and hands on where it is.
+/// What a lazy thread of a program begins that a mediator of the whole device has, that sees
+/// to by itself.
+fn own_of_creator(served: &Served) -> Option<Scheduling> {
+    let identity = kernel::identity();
+    if state::mediated().is_some() {
+        return served.program.own(identity).ok();
+    }
+    let is_critical = |it: Attributes| it.is_time_critical();
+    let is_fast = device::serves() && served.program.get(identity).is_ok_and(is_critical);
+    is_fast.then(|| device::own(kernel::thread_id())).flatten()
 }
 
 /// Whether another thread has to create this one, or it would be lazy for ever, which it

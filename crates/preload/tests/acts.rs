@@ -422,31 +422,31 @@ fn a_mediator_of_the_device_is_told() {
     let told = unsafe {
         let socket = libc::accept(listening, null_mut(), null_mut());
         assert!(socket >= 0);
-        let mut text = [0_u8; 64];
-        let mut part = libc::iovec {
-            iov_base: text.as_mut_ptr().cast(),
-            iov_len: text.len(),
-        };
-        let mut space = [0_usize; 16];
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = space.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&space) as _;
-        let length = libc::recvmsg(socket, &mut message, 0);
-        assert_eq!(text.get(..length as usize), Some(&b"milieu 1"[..]));
-        let header = libc::CMSG_FIRSTHDR(&message);
-        assert!(!header.is_null());
-        let table = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
+        let (text, table) = heard(socket).expect("it says something");
+        assert_eq!(text, "milieu 2");
+        let table = table.expect("the table");
         let link = format!("/proc/self/fd/{table}\0");
         let link = std::ffi::CString::from_vec_with_nul(link.into_bytes()).expect("a path");
         let view = View::open(&link).expect("it is a table");
         assert_eq!(view.iter().count(), 1);
         assert_eq!(libc::send(socket, c"yes".as_ptr().cast(), 3, 0), 3);
         let mut told = 0;
-        while libc::recv(socket, text.as_mut_ptr().cast(), text.len(), 0) == 1 {
-            assert_eq!(text[0], b'c');
-            told += 1;
+        while let Some((text, handed)) = heard(socket) {
+            // What it asks is answered by the socket that comes with it.
+            let answer = match text.split(' ').next() {
+                Some("c") => {
+                    told += 1;
+                    continue;
+                }
+                Some("w" | "s") => continue,
+                Some("home") => c"yes",
+                Some("own") => c"own 0 0 0 0",
+                other => panic!("{other:?} is none of what it says"),
+            };
+            let handed = handed.expect("a socket");
+            let length = answer.to_bytes().len();
+            assert!(libc::send(handed, answer.as_ptr().cast(), length, 0) > 0);
+            libc::close(handed);
         }
         libc::close(table);
         libc::close(socket);
@@ -461,6 +461,30 @@ fn a_mediator_of_the_device_is_told() {
     let run = World::served(&settings).run(&program, &["served"]);
     assert_eq!(run.stderr, "");
     run.well();
+}
+
+/// What comes by a socket, with a file that was handed over; none when it ends.
+fn heard(socket: i32) -> Option<(String, Option<i32>)> {
+    let mut text = [0_u8; 64];
+    let mut part = libc::iovec {
+        iov_base: text.as_mut_ptr().cast(),
+        iov_len: text.len(),
+    };
+    let mut space = [0_usize; 16];
+    // SAFETY: all of it lives as long as the calls, and is as long as they say.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = space.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&space) as _;
+        let length = libc::recvmsg(socket, &mut message, 0);
+        let header = libc::CMSG_FIRSTHDR(&message);
+        let handed =
+            (!header.is_null()).then(|| libc::CMSG_DATA(header).cast::<i32>().read_unaligned());
+        let text = text.get(..usize::try_from(length).unwrap_or(0))?;
+        (!text.is_empty()).then(|| (support::said(text), handed))
+    }
 }
 
 /// A socket that listens, whose packets stay apart.
