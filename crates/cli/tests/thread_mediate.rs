@@ -1,177 +1,15 @@
 //! `milieu thread mediate` over real programs, which it leaves as they were.
 //!
-//! The programs are copies of those of the system under names of their own, and the
-//! rules are about these names only, so nothing else on the machine is touched.
+//! What programs say that the preload serves is tested in `thread_served`.
+
+mod mediated;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
+use mediated::{Device, IDLE, OTHER, ROUND_ROBIN, Running, end, field, preload, text, until};
 use serde_json::Value;
-
-/// Far more than anything here takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-const OTHER: u64 = 0;
-const ROUND_ROBIN: u64 = 2;
-const IDLE: u64 = 5;
-
-struct Device {
-    folder: tempfile::TempDir,
-    /// What the names of this test's programs begin with.
-    prefix: String,
-}
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    fn number(&self) -> u32 {
-        self.0.id()
-    }
-
-    /// A field of the kernel's line about its first thread, as proc(5) numbers them.
-    fn field(&self, number: usize) -> i64 {
-        field(self.number(), number).expect("it runs")
-    }
-
-    fn policy(&self) -> u64 {
-        self.field(41) as u64
-    }
-
-    fn signal(&self, name: &str) {
-        let number = self.number().to_string();
-        let sent = Command::new("kill").args(["-s", name, &number]).status();
-        assert!(sent.unwrap().success());
-    }
-}
-
-fn field(process: u32, number: usize) -> Option<i64> {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let rest = text.rsplit_once(')')?.1;
-    rest.split_whitespace().nth(number - 3)?.parse().ok()
-}
-
-/// Waits until it is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-impl Device {
-    fn new(test: &str, rules: &str) -> Device {
-        let folder = tempfile::tempdir().unwrap();
-        // Names have 15 bytes at most.
-        let prefix = format!("m{}{test}", std::process::id());
-        assert!(prefix.len() < 14, "{prefix}");
-        let rules = format!("only {prefix}*\n{}", rules.replace("PREFIX", &prefix));
-        fs::write(folder.path().join("rules"), rules).unwrap();
-        Device { folder, prefix }
-    }
-
-    /// A copy of a program of the system, under a name of this test's.
-    fn program(&self, name: &str, of: &str) -> Command {
-        let path = self.folder.path().join(format!("{}{name}", self.prefix));
-        if !path.exists() {
-            let original = ["/bin", "/usr/bin"]
-                .map(|it| Path::new(it).join(of))
-                .into_iter()
-                .find(|it| it.exists());
-            // Another process writes it: what this one has open for writing, children
-            // that other tests are starting have open still, and it could not be run.
-            let original = original.expect("every system has it");
-            let copied = Command::new("cp").args([&original, &path]).status();
-            assert!(copied.unwrap().success());
-        }
-        let mut command = Command::new(path);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        command
-    }
-
-    fn waiting(&self, name: &str) -> Running {
-        Running(self.program(name, "sleep").arg("1000").spawn().unwrap())
-    }
-
-    fn milieu(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_milieu"));
-        command.args(["thread", "mediate", "--folder"]);
-        command.arg(self.path("run")).args(arguments);
-        command
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Starts the mediator and waits until it is ready; none where this machine has
-    /// not what the rung needs.
-    fn mediator(&self, rung: &str, more: &[&str]) -> Option<(Running, News)> {
-        let mut child = self
-            .milieu(&["--rung", rung, "--json", "--rules"])
-            .arg(self.path("rules"))
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut news = News(BufReader::new(child.stdout.take().unwrap()));
-        match news.next() {
-            Some(line) => {
-                assert_eq!(line["is"], "ready", "{line}");
-                Some((Running(child), news))
-            }
-            None => {
-                let output = child.wait_with_output().unwrap();
-                let error = String::from_utf8_lossy(&output.stderr);
-                assert!(
-                    error.contains("cannot be moved and brought back"),
-                    "{error}"
-                );
-                assert_eq!(output.status.code(), Some(2));
-                eprintln!("skipped, the rung {rung} does not work here");
-                None
-            }
-        }
-    }
-}
-
-/// What a mediator tells.
-struct News(BufReader<ChildStdout>);
-
-impl News {
-    fn next(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        let length = self.0.read_line(&mut line).unwrap();
-        (length > 0).then(|| serde_json::from_str(&line).unwrap())
-    }
-
-    fn until(&mut self, is: &str) -> Value {
-        while let Some(line) = self.next() {
-            if line["is"] == is {
-                return line;
-            }
-        }
-        panic!("it has never told of `{is}`");
-    }
-}
-
-/// Ends the mediator as `systemctl stop` does.
-fn end(mut mediator: Running) -> Option<i32> {
-    mediator.signal("TERM");
-    mediator.0.wait().unwrap().code()
-}
 
 const RULES: &str = "critical PREFIXcrit PREFIXcrit -5\n";
 
@@ -334,13 +172,6 @@ fn one_that_runs_away_is_demoted_and_told() {
         assert_eq!(end(mediator), Some(0));
         assert_eq!(spinning.policy(), OTHER);
     }
-}
-
-/// The preload's folder, where it was built.
-fn preload() -> Option<PathBuf> {
-    let program = Path::new(env!("CARGO_BIN_EXE_milieu"));
-    let built = program.parent()?.parent()?.join("preload");
-    built.join("libmilieu_preload.so").exists().then_some(built)
 }
 
 /// It knows of no mediator: the preload registers it, with what the patterns say.
@@ -549,8 +380,4 @@ fn wrong_rules_are_told_line_by_line() {
     );
     fs::write(device.path("rules"), "exclude sshd\n").unwrap();
     assert_eq!(text(&wrong(&[]).stdout), "the rules are right\n");
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
