@@ -30,8 +30,9 @@ use rustix::net::sockopt::{
     Timeout, set_socket_timeout, socket_domain, socket_peercred, socket_type,
 };
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg, send, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown,
+    SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv, recvmsg,
+    send, shutdown, socket_with,
 };
 use serde_json::json;
 
@@ -206,6 +207,8 @@ pub fn serve(
         }
     }
     device.take_news().into_iter().for_each(tell);
+    // Whoever is left calls again, and shall not reach this one.
+    let _ = shutdown(&listener.socket, Shutdown::Both);
     Ok(())
 }
 
