@@ -136,7 +136,7 @@ fn all_that_run_away_are_demoted_and_told_and_others_go_on() {
             // It never waits, so this is how long it was before others.
             let ran = processor_time_ns(demoted["thread"].as_u64().unwrap());
             assert!(
-                ran >= SPIN_MAX_NS && ran < 10 * SPIN_MAX_NS,
+                (SPIN_MAX_NS..10 * SPIN_MAX_NS).contains(&ran),
                 "{rung}: {ran} ns"
             );
         }
@@ -206,7 +206,7 @@ fn a_program_registers_again_when_the_mediator_is_back() {
     until("the other one is lazy", || other.policy() == IDLE);
     let mut mediator = mediator;
     // More often than it has sockets for it.
-    for round in 0..4 {
+    for round in 0..6 {
         // As a restart ends it, and as nobody should.
         if round % 2 == 0 {
             assert_eq!(end(mediator), Some(0));

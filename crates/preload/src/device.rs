@@ -23,7 +23,7 @@ use socket::{Place, Sent};
 
 static SOCKET: Place = Place::new();
 /// Sockets by which the helper calls it.
-static SPARES: [Place; 2] = [const { Place::new() }; 2];
+static SPARES: [Place; 4] = [const { Place::new() }; 4];
 /// One that is no use any more, and that the helper cannot close.
 static STALE: Place = Place::new();
 /// When it has gone; 0 if it has not.
