@@ -44,11 +44,21 @@ impl Locking for (*mut pthread_mutex_t, c_int, *const timespec) {
 unsafe fn around(take: impl FnOnce() -> c_int, arguments: impl Locking) -> c_int {
     match state::urging() {
         None => take(),
-        // SAFETY: the caller's.
-        Some(served) => unsafe { urgently(served, arguments.mutex(), take) },
+        Some(served) => {
+            let mutex = arguments.mutex();
+            // SAFETY: the caller's.
+            let said = unsafe { real::pthread_mutex_trylock(mutex) };
+            if said != libc::EBUSY {
+                return said;
+            }
+            // SAFETY: the caller's.
+            unsafe { urgently(served, mutex, take) }
+        }
     }
 }
 
+/// Takes a mutex that somebody has.
+///
 /// # Safety
 /// The mutex is one that can be locked.
 #[cold]
@@ -58,11 +68,6 @@ unsafe fn urgently(
     mutex: *mut pthread_mutex_t,
     take: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's.
-    let said = unsafe { real::pthread_mutex_trylock(mutex) };
-    if said != libc::EBUSY {
-        return said;
-    }
     let identity = kernel::identity();
     let is_critical = served
         .program
