@@ -393,13 +393,10 @@ fn hosted(
     flags.extend(sanitizer.map_or(&["-O1"][..], |it| it.flags()));
     let cpp = partner(compiler, sanitizer);
     let mut host_flags = flags.clone();
-    if sanitizer.is_some() && cpp.is_some() {
-        // A host in C has what looks at C++ only if it is told, and what throws
-        // exceptions has to be there when the sanitizer begins.
-        if compiler == "clang" {
-            host_flags.push("-fsanitize-link-c++-runtime");
-        }
-        host_flags.extend(["-Wl,--no-as-needed", "-lstdc++", "-Wl,--as-needed"]);
+    if compiler == "clang" && sanitizer.is_some() && cpp.is_some() {
+        // A host in C has what looks at plug-ins in C++ only if it is told.
+        host_flags.extend(["-fsanitize-link-c++-runtime", "-Wl,--no-as-needed"]);
+        host_flags.extend(["-lstdc++", "-Wl,--as-needed"]);
     }
     let host = program(compiler, "host.c", folder, &host_flags);
     let host = host.linked_with(&shared.to_string_lossy());
