@@ -61,7 +61,16 @@ pub fn scratch(name: &str) -> PathBuf {
 pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it is");
     let beside = test.parent().expect("it is in a folder");
-    let files = fs::read_dir(beside).expect("the folder can be listed");
+    let mut folders = vec![beside.to_owned()];
+    // Newer versions of Cargo have a folder for each thing that they build.
+    let others = beside.parent().and_then(Path::parent).map(fs::read_dir);
+    if let Some(Ok(others)) = others.filter(|_| beside.ends_with("out")) {
+        folders.extend(others.filter_map(|other| Some(other.ok()?.path().join("out"))));
+    }
+    let listed = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    let files = listed.flatten();
     let archives = files.filter_map(|file| {
         let file = file.ok()?;
         let name = file.file_name().into_string().ok()?;

@@ -2,7 +2,7 @@
 //!
 //! Packets (`SOCK_SEQPACKET`), from programs and from tools of the mediator's own user,
 //! of root, and, for programs, of those users that its rules name. What programs say is in
-//! [`packet`](milieu_threads::packet); tools say `status`, which is answered with a line of
+//! [`packet`]; tools say `status`, which is answered with a line of
 //! JSON, then one for each thread, then `.`, in as many packets as it takes.
 //!
 //! A connection that ends ends the service: the program has ended, or mediates itself.
