@@ -474,8 +474,10 @@ mod tests {
         let seat = live.enter(&key(1), Name::NONE).unwrap();
         let other = live.enter(&key(2), Name::NONE).unwrap();
         let all = (0..Live::ALL_OF).filter(|_| live.is_in_turn(seat)).count();
-        let later = (0..100 * Live::ONE_OF).filter(|_| live.is_in_turn(seat));
-        assert_eq!((all, later.count()), (Live::ALL_OF, 100));
+        // Miri looks at all places whenever one is looked at.
+        let turns = if cfg!(miri) { 2 } else { 100 };
+        let later = (0..turns * Live::ONE_OF).filter(|_| live.is_in_turn(seat));
+        assert_eq!((all, later.count()), (Live::ALL_OF, turns));
         assert!(live.is_in_turn(other));
         live.forked();
         assert!(live.is_in_turn(seat) && live.is_in_turn(seat));
