@@ -186,7 +186,8 @@ fn an_assignment_replaces_all_elements_in_one_publication() {
 #[test]
 fn many_elements_keep_their_order_and_end_at_a_gap() {
     let (coordinator, mut cx, _) = open(&[]);
-    let texts: Vec<String> = (0..120).map(|i| format!("host {i}")).collect();
+    let many = if cfg!(miri) { 12 } else { 120 };
+    let texts: Vec<String> = (0..many).map(|i| format!("host {i}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     cx.set::<at::hosts>(&texts).unwrap();
     assert_eq!(cx.hosts, texts[..]);
@@ -194,14 +195,14 @@ fn many_elements_keep_their_order_and_end_at_a_gap() {
     assert_eq!(eleventh, "/hosts/#_10");
     coordinator.assign(&eleventh, "another", None).unwrap();
     cx.sync();
-    assert_eq!((&*cx.hosts[10], cx.hosts.len()), ("another", 120));
+    assert_eq!((&*cx.hosts[10], cx.hosts.len()), ("another", many));
     coordinator.remove(&eleventh).unwrap();
     cx.sync();
     assert_eq!(cx.hosts, texts[..10]);
     // What is behind the gap is still there, and goes with the next assignment.
     coordinator.assign(&eleventh, "back", None).unwrap();
     cx.sync();
-    assert_eq!(cx.hosts.len(), 120);
+    assert_eq!(cx.hosts.len(), many);
     coordinator.remove(&eleventh).unwrap();
     cx.set::<at::hosts>(&texts[..10]).unwrap();
     assert_eq!(cx.hosts, texts[..10]);

@@ -140,16 +140,15 @@ fn clippy(_: &Surroundings) -> Result<Outcome> {
 
 /// Many a test waits or has one thread, so the test programs run side by side.
 fn test(surroundings: &Surroundings) -> Result<Outcome> {
-    let test = || {
+    let test = |program: &[String]| {
         let mut cargo = process::cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+        cargo.args(program);
         // A change is judged by what it changes, and not by cases that it is the
         // first to meet; runs by hand meet others each time.
         cargo.env("PROPTEST_RNG_SEED", "20021");
         cargo
     };
-    let mut built = test();
-    built.arg("--no-run");
-    let built = all([built])?;
+    let built = all([test(&["--no-run".to_owned()])])?;
     if built != Outcome::of(true) {
         return Ok(built);
     }
@@ -238,12 +237,13 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
 /// The package of which all tests are run.
 const CONTEXT: &str = "milieu-context";
 
-/// Others that have a little unsafe code, and the tests that go there. What is
-/// known of a type is kept for as long as the program runs, so leaks are none.
+/// Others that have a little unsafe code, and the tests that go there, those that
+/// take the longest first. What is known of a type is kept for as long as the program
+/// runs, so leaks are none.
 const OTHERS: [(&str, &[&str]); 3] = [
-    ("milieu-transfer", &["--test", "described"]),
-    ("milieu-stream", &["--test", "queues"]),
     ("milieu-threads", &["--lib"]),
+    ("milieu-stream", &["--test", "queues"]),
+    ("milieu-transfer", &["--test", "described"]),
 ];
 
 /// Ask the system what Miri has no answer to: they run under the address sanitizer.
@@ -268,29 +268,37 @@ const NOT_INTERPRETED: [(&str, &[&str]); 2] = [
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     if process::succeeds_silently(process::cargo_of("nightly", ["miri", "--version"])) {
-        let test = |package: &str| {
-            let mut cargo = process::cargo_of("nightly", ["miri", "test", "-p", package]);
-            cargo.env("CARGO_TARGET_DIR", MIRI);
+        let test = |program: &[String]| {
+            let mut cargo = process::cargo_of("nightly", ["miri", "test"]);
+            cargo.args(program).env("CARGO_TARGET_DIR", MIRI);
+            if !program.iter().any(|it| it == CONTEXT) {
+                // Files, clocks and time limits are those of the machine.
+                cargo.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation");
+            }
             cargo
         };
-        let mut built = test(CONTEXT);
-        built.args(["--lib", "--tests", "--no-run"]);
-        let built = all([built])?;
+        let of = |package: &str, programs: &[&str]| {
+            let words = ["-p", package].into_iter().chain(programs.iter().copied());
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut programs: Vec<_> = OTHERS.map(|(package, tests)| of(package, tests)).into();
+        let packages = &surroundings.metadata.packages;
+        let context = packages.iter().find(|it| it.name == CONTEXT);
+        programs.push(of(CONTEXT, &["--lib"]));
+        for test in integration_tests(context) {
+            programs.push([of(CONTEXT, &[]), test].concat());
+        }
+        let mut built = vec![of(CONTEXT, &["--lib", "--tests"])];
+        built.extend_from_slice(&programs[..OTHERS.len()]);
+        let built = all(built.iter().map(|programs| {
+            let mut cargo = test(programs);
+            cargo.arg("--no-run");
+            cargo
+        }))?;
         if built != Outcome::of(true) {
             return Ok(built);
         }
-        let packages = &surroundings.metadata.packages;
-        let context = packages.iter().find(|it| it.name == CONTEXT);
-        let mut programs = vec![vec!["--lib".to_owned()]];
-        programs.extend(integration_tests(context));
-        let mut outcome = tests_side_by_side(&programs, || test(CONTEXT))?;
-        for (package, programs) in OTHERS {
-            let mut other = test(package);
-            other.args(programs);
-            // Files, clocks and time limits are those of the machine.
-            other.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation");
-            outcome = outcome.and(tests(other)?);
-        }
+        let mut outcome = tests_side_by_side(&programs, test)?;
         for programs in NOT_INTERPRETED {
             outcome = outcome.and(sanitized(programs)?);
         }
@@ -450,16 +458,13 @@ fn integration_tests<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec
     names.into_iter().map(option).collect()
 }
 
-/// Runs test programs on all processors and counts their tests.
+/// Runs test programs, each of what it tells Cargo, on all processors and counts
+/// their tests.
 fn tests_side_by_side(
     programs: &[Vec<String>],
-    cargo: impl Fn() -> Command + Sync,
+    cargo: impl Fn(&[String]) -> Command + Sync,
 ) -> Result<Outcome> {
-    let run = |program: &Vec<String>| {
-        let mut cargo = cargo();
-        cargo.args(program);
-        process::whole(cargo)
-    };
+    let run = |program: &Vec<String>| process::whole(cargo(program));
     let mut ran = Outcome::counted(0, 0);
     for (program, output) in programs.iter().zip(process::side_by_side(programs, run)) {
         let output = output?;
