@@ -4,7 +4,9 @@
 //! They are built with the coverage that libFuzzer needs and with the address
 //! sanitizer, which also lets it see what texts are compared with; all of that
 //! is in the stable toolchain, so no further tool is needed. `cargo fuzz` of
-//! those who have it works on the same folder.
+//! those who have it works on the same folder. A short round does without the
+//! sanitizer, which takes longer to build than the round to run: the little code
+//! that is unsafe has tests of its own under it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +17,6 @@ use crate::process;
 
 /// What makes a program one that libFuzzer can steer.
 const COVERAGE: &[&str] = &[
-    "-Zsanitizer=address",
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
@@ -25,6 +26,9 @@ const COVERAGE: &[&str] = &[
     "-Cdebug-assertions",
     "-Coverflow-checks",
 ];
+
+/// What finds wrong accesses to memory as well.
+const SANITIZER: &str = "-Zsanitizer=address";
 
 /// Feed the parsers with generated input for a while.
 ///
@@ -65,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
         return Ok(true);
     }
-    build()?;
+    build(&[COVERAGE, &[SANITIZER]].concat())?;
     if let Some(input) = &arguments.input {
         let [target] = chosen[..] else {
             bail!("an input belongs to one target: name it");
@@ -80,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 /// Builds all targets and runs them, which takes so many seconds together; how
 /// many passed, which failed.
 pub fn short_round(seconds: u64) -> Result<(u64, Vec<String>)> {
-    build()?;
+    build(COVERAGE)?;
     let targets = targets()?;
     let each_takes = share(seconds, targets.len(), process::processors());
     // A change is judged by what it changes: runs by hand meet other inputs.
@@ -128,14 +132,14 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn build() -> Result<()> {
+fn build(flags: &[&str]) -> Result<()> {
     eprintln!("building the fuzz targets");
     let mut cargo = process::cargo(["build", "--quiet", "--release", "--manifest-path"]);
     cargo
         .arg(folder().join("Cargo.toml"))
         // With a target named, these options spare build scripts and macros.
         .args(["--target", &host()?])
-        .env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"))
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         // The stable compiler has the sanitizer too, behind this door.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", folder().join("target"));
