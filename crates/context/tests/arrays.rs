@@ -186,7 +186,7 @@ fn an_assignment_replaces_all_elements_in_one_publication() {
 #[test]
 fn many_elements_keep_their_order_and_end_at_a_gap() {
     let (coordinator, mut cx, _) = open(&[]);
-    let many = if cfg!(miri) { 12 } else { 120 };
+    let many = size(120, 120, 12);
     let texts: Vec<String> = (0..many).map(|i| format!("host {i}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     cx.set::<at::hosts>(&texts).unwrap();
