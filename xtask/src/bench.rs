@@ -20,6 +20,14 @@ pub struct Arguments {
     /// Only these operations.
     #[arg(short, long, value_name = "OPERATION", num_args = 1..)]
     operations: Vec<String>,
+    /// Ask for something else that benchmarks of these parts answer (`sizes`).
+    #[arg(
+        long,
+        default_value = "time",
+        requires = "parts",
+        conflicts_with = "operations"
+    )]
+    request: String,
     /// Print the benchmarks' JSON lines, with the part added to each.
     #[arg(long)]
     json: bool,
@@ -65,10 +73,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
             continue;
         }
         found = true;
-        eprintln!("timing: {part}, {bench}");
-        let mut time = process::command(&program.to_string_lossy());
-        time.arg("time").args(operations);
-        let measured = measured(&process::output(time)?);
+        eprintln!("measuring: {part}, {bench}");
+        let mut benchmark = process::command(&program.to_string_lossy());
+        benchmark.arg(&arguments.request).args(operations);
+        let measured = measured(&process::output(benchmark)?);
         if arguments.json {
             for mut object in measured {
                 object["part"] = part.into();

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
+use crate::metadata::Metadata;
 use crate::process;
 
 /// Count the instructions of each operation of one benchmark, exactly.
@@ -60,18 +61,25 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 }
 
 /// Builds a benchmark and says where its program lies.
+///
+/// Those of the same name are built as well, with the features that all packages
+/// together want: whatever two benchmarks share is built once.
 pub fn build(package: &str, bench: &str) -> Result<PathBuf> {
     let messages = process::output(process::cargo([
         "bench",
         "--quiet",
         "--no-run",
         "--message-format=json-render-diagnostics",
-        "--package",
-        package,
+        "--workspace",
         "--bench",
         bench,
     ]))?;
-    program_in(&messages, bench)
+    let metadata = Metadata::read()?;
+    let mut packages = metadata.packages.iter();
+    let Some(owner) = packages.find(|it| it.name == package) else {
+        bail!("there is no package `{package}`");
+    };
+    program_in(&messages, &owner.manifest_path, bench)
         .with_context(|| format!("building {package} made no program for the benchmark `{bench}`"))
 }
 
@@ -97,12 +105,14 @@ pub fn chosen(known: Vec<String>, asked: &[String]) -> Result<Vec<String>> {
         .collect())
 }
 
-fn program_in(messages: &str, bench: &str) -> Option<PathBuf> {
+fn program_in(messages: &str, manifest: &Path, bench: &str) -> Option<PathBuf> {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|message| {
-            message["reason"] == "compiler-artifact" && message["target"]["name"] == bench
+            message["reason"] == "compiler-artifact"
+                && message["manifest_path"].as_str().map(Path::new) == Some(manifest)
+                && message["target"]["name"] == bench
         })
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
@@ -196,14 +206,14 @@ mod tests {
     #[test]
     fn the_program_is_the_one_of_the_benchmark() {
         let messages = r#"
-{"reason":"compiler-artifact","target":{"name":"milieu_context"},"executable":null}
-{"reason":"compiler-artifact","target":{"name":"operations"},"executable":"/target/operations-1"}
+{"reason":"compiler-artifact","manifest_path":"/a","target":{"name":"milieu_a"},"executable":null}
+{"reason":"compiler-artifact","manifest_path":"/a","target":{"name":"operations"},"executable":"/target/1"}
+{"reason":"compiler-artifact","manifest_path":"/b","target":{"name":"operations"},"executable":"/target/2"}
 {"reason":"build-finished","success":true}"#;
-        assert_eq!(
-            program_in(messages, "operations"),
-            Some(PathBuf::from("/target/operations-1"))
-        );
-        assert_eq!(program_in(messages, "other"), None);
+        let program = |manifest: &str, bench| program_in(messages, Path::new(manifest), bench);
+        assert_eq!(program("/a", "operations"), Some("/target/1".into()));
+        assert_eq!(program("/b", "operations"), Some("/target/2".into()));
+        assert_eq!(program("/b", "other"), None);
     }
 
     #[test]

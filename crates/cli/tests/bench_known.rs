@@ -224,7 +224,7 @@ fn an_application_is_as_fast_with_the_harness_as_without() {
     );
 }
 
-/// 200 times, what takes the same time twice, and half as long again.
+/// 100 times, what takes the same time twice, and half as long again.
 #[test]
 fn intervals_of_null_pairs_cover_one_as_often_as_they_promise() {
     let _alone = alone();
@@ -236,7 +236,7 @@ fn intervals_of_null_pairs_cover_one_as_often_as_they_promise() {
     )
     .unwrap();
     let description = "[[test]]\nname = \"null\"\nrepetitions = 4\n\
-        [[test.variable]]\nname = \"pair\"\nstart = 1\nend = 200\n\
+        [[test.variable]]\nname = \"pair\"\nstart = 1\nend = 100\n\
         [[test.variable]]\nname = \"count\"\nvalues = [400000, 400001, 600000]\n\
         [[test.server]]\napplication = [{ kind = \"work\" }]\n";
     fs::write(path("null.toml"), description).unwrap();
@@ -255,21 +255,21 @@ fn intervals_of_null_pairs_cover_one_as_often_as_they_promise() {
         let points = test.points.chunks(3);
         let ratios = points.map(|of| test.ratio(metric, &of[other], &of[0]).unwrap());
         let ratios: Vec<Ratio> = ratios.collect();
-        assert_eq!(ratios.len(), 200);
+        assert_eq!(ratios.len(), 100);
         assert!(ratios.iter().all(|ratio| ratio.pairs == 4));
         ratios.iter().filter(|ratio| !ratio.differs()).count()
     };
     for metric in ["processor", "wall"] {
         let (same, longer) = (covering(metric, 1), covering(metric, 2));
         eprintln!(
-            "{metric}: {same} of 200 intervals cover 1; of work half as long again, {longer}"
+            "{metric}: {same} of 100 intervals cover 1; of work half as long again, {longer}"
         );
-        // Of 200 with 95 % each, all but one of 1000 such runs have as many. Other
+        // Of 100 with 95 % each, all but one of 1000 such runs have as many. Other
         // work on the machine makes outliers, with which Student's intervals are
         // wider than they need be, so there may be more; but of the processor's time
         // they may not be so wide that they say nothing.
-        assert!(same >= 179, "{metric}: {same}");
-        assert!(metric == "wall" || longer <= 50, "{metric}: {longer}");
+        assert!(same >= 87, "{metric}: {same}");
+        assert!(metric == "wall" || longer <= 25, "{metric}: {longer}");
     }
 }
 

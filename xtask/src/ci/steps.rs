@@ -466,9 +466,28 @@ fn all(commands: impl IntoIterator<Item = Command>) -> Result<Outcome> {
     })
 }
 
-/// What tells Cargo the integration tests of these packages, name by name, those
-/// with the largest source first: they take the longest, and the short ones fill
-/// what is left.
+/// Tests that wait for compilers, or repeat what they measure: from the longest to a
+/// quarter of a minute.
+const LONG_TESTS: [&str; 14] = [
+    "dist",
+    "streams",
+    "cpp",
+    "station",
+    "weather_station_cpp",
+    "abi",
+    "guide",
+    "stream",
+    "refused",
+    "bench_known",
+    "threads",
+    "acts",
+    "ui",
+    "c",
+];
+
+/// What tells Cargo the integration tests of these packages, name by name, first
+/// those that take the longest and then those with the largest source: the short
+/// ones fill what is left.
 fn integration_tests<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<Vec<String>> {
     let mut bytes = BTreeMap::new();
     for target in packages.into_iter().flat_map(|it| it.targets_of("test")) {
@@ -476,7 +495,8 @@ fn integration_tests<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec
         *bytes.entry(&target.name).or_insert(0) += source;
     }
     let mut names: Vec<_> = bytes.into_iter().collect();
-    names.sort_by_key(|(_, bytes)| Reverse(*bytes));
+    let place = |name: &str| LONG_TESTS.iter().position(|it| *it == name);
+    names.sort_by_key(|(name, bytes)| (place(name).unwrap_or(LONG_TESTS.len()), Reverse(*bytes)));
     let option = |(name, _): (&String, u64)| vec!["--test".to_owned(), name.clone()];
     names.into_iter().map(option).collect()
 }

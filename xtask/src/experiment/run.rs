@@ -50,11 +50,21 @@ impl Programs {
             true => Ok(()),
             false => bail!("the programs of the experiments do not build"),
         };
-        let build_as_measured = |package: &str| {
-            let arguments = ["-p", package, "--release"];
-            build(&arguments[..if optimized { 3 } else { 2 }])
+        let build_as_measured = |package: &str| match optimized {
+            true => build(&["--release", "-p", package]),
+            false => Ok(()),
         };
-        build(&["-p", "milieu-cli"])?;
+        match optimized {
+            true => build(&["-p", "milieu-cli"])?,
+            // As tests and examples are built, so that nothing is built twice.
+            false => build(&[
+                "--workspace",
+                "--all-features",
+                "--lib",
+                "--bins",
+                "--examples",
+            ])?,
+        }
         build_as_measured("experiments")?;
         let target = metadata::target_directory()?;
         let milieu = target.join("debug/milieu");
