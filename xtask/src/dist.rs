@@ -68,7 +68,7 @@ pub struct Arguments {
     /// Leave the default features of the libraries out
     #[arg(long)]
     no_default_features: bool,
-    /// Build nothing: take libmilieu_capi.a and milieu from this folder
+    /// Take libmilieu_capi.a and milieu from this folder; only the preload is built
     #[arg(long, value_name = "DIR", conflicts_with_all = ["profile", "features", "no_default_features"])]
     built: Option<PathBuf>,
 }

@@ -30,6 +30,14 @@ const COVERAGE: &[&str] = &[
 /// What finds wrong accesses to memory as well.
 const SANITIZER: &str = "-Zsanitizer=address";
 
+/// For a few seconds a target: the compiler's time is more than what it saves.
+const SHORT: [&str; 4] = [
+    "--config",
+    "profile.release.opt-level = 1",
+    "--config",
+    "profile.release.package.\"*\".opt-level = 0",
+];
+
 /// Feed the parsers with generated input for a while.
 ///
 /// What was found stays in fuzz/corpus for the next run; an input that breaks
@@ -69,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
         return Ok(true);
     }
-    build(&[COVERAGE, &[SANITIZER]].concat())?;
+    build(&[COVERAGE, &[SANITIZER]].concat(), &[])?;
     if let Some(input) = &arguments.input {
         let [target] = chosen[..] else {
             bail!("an input belongs to one target: name it");
@@ -84,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 /// Builds all targets and runs them, which takes so many seconds together; how
 /// many passed, which failed.
 pub fn short_round(seconds: u64) -> Result<(u64, Vec<String>)> {
-    build(COVERAGE)?;
+    build(COVERAGE, &SHORT)?;
     let targets = targets()?;
     let each_takes = share(seconds, targets.len(), process::processors());
     // A change is judged by what it changes: runs by hand meet other inputs.
@@ -132,10 +140,12 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn build(flags: &[&str]) -> Result<()> {
+fn build(flags: &[&str], profile: &[&str]) -> Result<()> {
     eprintln!("building the fuzz targets");
-    let mut cargo = process::cargo(["build", "--quiet", "--release", "--manifest-path"]);
+    let mut cargo = process::cargo(["build", "--quiet", "--release"]);
     cargo
+        .args(profile)
+        .arg("--manifest-path")
         .arg(folder().join("Cargo.toml"))
         // With a target named, these options spare build scripts and macros.
         .args(["--target", &host()?])

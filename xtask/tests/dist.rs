@@ -286,6 +286,29 @@ fn the_shared_library_has_a_name_and_versioned_symbols_alone() {
     }
 }
 
+/// The other tests take what is built already.
+#[test]
+fn libraries_are_built_with_the_features_that_are_asked_for() {
+    if !has(&["cc", "nm"]) {
+        return;
+    }
+    let tree = scratch("small");
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    xtask.args(["dist", "--profile", "dev", "--libraries-only"]);
+    xtask.args(["--no-default-features", "--features", "floats"]);
+    xtask.arg("--dest").arg(&tree);
+    // Apart from the programs that other tests run.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("small");
+    xtask.env("CARGO_TARGET_DIR", target);
+    succeed(&mut xtask);
+    assert!(!tree.join("bin").exists());
+    let mut nm = Command::new("nm");
+    nm.args(["--dynamic", "--defined-only"]);
+    let symbols = succeed(nm.arg(tree.join("lib/libmilieu.so")));
+    assert!(symbols.contains(" milieu_version@@"), "{symbols}");
+    assert!(!symbols.contains(" milieu_streams_"), "{symbols}");
+}
+
 #[test]
 fn programs_are_built_with_cmake_and_follow_their_specification() {
     if !has(&["cc", "c++", "cmake"]) {

@@ -15,25 +15,12 @@ use crate::{process, targets};
 const PACKAGE: &str = "milieu-preload";
 const FILE: &str = "libmilieu_preload.so";
 
-/// Builds it and lays it out, or takes what was built.
+/// Builds it and lays it out. It has a profile of its own, in which nobody builds it by
+/// the way, so it is not taken from where the libraries and the command were built.
 pub fn install(arguments: &Arguments, tree: &Staging, cc: &str) -> Result<()> {
     let include = crate::process::root().join("crates/preload/include");
     tree.copy_folder(&include, "include")?;
-    let made = match &arguments.built {
-        Some(folder) => {
-            let made = std::path::absolute(folder)?.join(FILE);
-            if !made.is_file() {
-                eprintln!(
-                    "note: {} is not there, so the preload is left out; `cargo build --profile \
-                     preload -p {PACKAGE}` makes it",
-                    made.display()
-                );
-                return Ok(());
-            }
-            made
-        }
-        None => build::build_preload(arguments.target.as_deref(), cc, PACKAGE, FILE)?,
-    };
+    let made = build::build_preload(arguments.target.as_deref(), cc, PACKAGE, FILE)?;
     let machine = arguments.target.as_deref();
     let machine = machine.unwrap_or(std::env::consts::ARCH);
     let places = Places::of(machine);
@@ -42,7 +29,7 @@ pub fn install(arguments: &Arguments, tree: &Staging, cc: &str) -> Result<()> {
     for (place, target) in places.links() {
         tree.link(&target, folder.join(place))?;
     }
-    if machine.starts_with("x86_64") && arguments.built.is_none() {
+    if machine.starts_with("x86_64") {
         install_small(tree, &folder)?;
     }
     Ok(())

@@ -55,18 +55,37 @@ pub fn said(output: &Output) -> String {
         .concat()
 }
 
-/// Lays out a tree of what is built for that, with the features that are installed.
-/// It is built in a folder of its own: other tests run programs of the usual one,
-/// which would be replaced meanwhile by those of other features.
+/// Lays out a tree of what the tests of the whole workspace are built with, without
+/// optimization, so that nothing is built twice.
 pub fn dist(dest: &Path, arguments: &[&str]) -> Command {
     let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    xtask.args(["dist", "--profile", "dev", "--dest"]).arg(dest);
-    xtask.args(arguments);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
-    xtask.env("CARGO_TARGET_DIR", target);
-    // It would be stripped anyway.
-    xtask.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    xtask.args(["dist", "--dest"]).arg(dest);
+    xtask.arg("--built").arg(built()).args(arguments);
     xtask
+}
+
+/// Where the command and the libraries are, with all their features.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+        let target = target.expect("Cargo's folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .current_dir(root())
+            .args([
+                "build",
+                "--workspace",
+                "--all-features",
+                "--lib",
+                "--bins",
+                "--examples",
+            ])
+            .arg("--target-dir")
+            .arg(target);
+        succeed(&mut cargo);
+        target.join("debug")
+    })
 }
 
 /// The tree that most tests only read.
