@@ -3,7 +3,9 @@
 mod support;
 
 use milieu::transfer::{Rights, Value};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use support::{Bench, Open, assert_status, body};
 
 #[test]
@@ -132,19 +134,27 @@ fn two_stations_share_their_settings() {
     other.end();
 }
 
-/// What somebody types in a terminal: the real `milieu key set`, built if it is
-/// not yet. Its exit code, and what it says.
+/// The command, as it is built beside these tests: with the features of the whole
+/// workspace, so that nothing is built twice.
+fn milieu() -> &'static Path {
+    static MILIEU: OnceLock<PathBuf> = OnceLock::new();
+    MILIEU.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--workspace", "--all-features"])
+            .args(["--lib", "--bins", "--examples", "--target-dir"])
+            .arg(target)
+            .status();
+        assert!(built.unwrap().success());
+        target.join("debug/milieu")
+    })
+}
+
+/// What somebody types in a terminal: the real `milieu key set`. Its exit code, and what
+/// it says.
 fn set_in_a_terminal(bench: &Bench, further: &[&str], value: &str) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "milieu-cli",
-            "--bin",
-            "milieu",
-        ])
-        .args(["--", "key", "set", "--app", "weather-station"])
+    let output = Command::new(milieu())
+        .args(["key", "set", "--app", "weather-station"])
         .args(further)
         .args(["/sw/pi/%/station", value])
         .env("XDG_CONFIG_HOME", bench.file("home"))
