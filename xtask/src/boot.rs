@@ -8,6 +8,7 @@
 mod image;
 mod programs;
 
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Command;
 
@@ -86,8 +87,13 @@ pub fn lacks() -> Option<(String, String)> {
 /// Makes the machine, if there is none, and tests in it.
 pub fn boot(anew: bool, short: bool) -> Result<Outcome> {
     let folder = process::scratch("boot")?;
-    programs::make(&folder, short)?;
-    image::make(&folder, anew)?;
+    // Packages come from elsewhere, mostly; programs are built meanwhile.
+    std::thread::scope(|scope| {
+        let image = scope.spawn(|| image::make(&folder, anew));
+        let programs = programs::make(&folder, short);
+        let image = image.join().unwrap_or_else(|panic| resume_unwind(panic));
+        programs.and(image)
+    })?;
     let console = folder.join("console");
     let machine = machine(&folder, &console);
     eprintln!("$ {}", process::display(&machine));

@@ -163,30 +163,42 @@ pub fn on(
         );
         return Ok(outcome);
     }
-    let which: &[&str] = if short {
-        &["--lib"]
-    } else {
-        &["--lib", "--tests"]
+    let is_alone = |it: &&str| match *it {
+        THREADS => !target.runs_here(),
+        CAPI => !short,
+        _ => false,
     };
-    let is_alone = |it: &&str| *it == CAPI || (*it == THREADS && !target.runs_here());
-    let others: Vec<&str> = packages
-        .iter()
-        .copied()
-        .filter(|it| !is_alone(it))
-        .collect();
-    if !others.is_empty() {
-        outcome.test(&others, which, no_run)?;
-    }
-    if packages.iter().any(|it| *it == THREADS && is_alone(it)) {
-        outcome.test(&[THREADS], which, no_run)?;
-    }
-    if packages.contains(&CAPI) {
-        outcome.test(&[CAPI], &["--lib", "--test", "boundary"], no_run)?;
-        let (passed, failed) = programs::run(target, no_run)?;
-        outcome.passed += passed;
-        outcome.failed += failed;
+    let (alone, together): (Vec<&str>, Vec<&str>) = packages.iter().partition(|it| is_alone(it));
+    let alone = alone.chunks(1).map(<[&str]>::to_vec);
+    // What is built by one command is built with the same features, and only once.
+    for packages in alone.chain([together]).filter(|it| !it.is_empty()) {
+        let has_capi = packages.contains(&CAPI);
+        let which: &[&str] = match (has_capi, short) {
+            (true, _) => &["--lib", "--test", "boundary"],
+            (false, true) => &["--lib"],
+            (false, false) => &["--lib", "--tests"],
+        };
+        outcome.test(&packages, which, no_run)?;
+        if has_capi {
+            let mut build = cargo("build", &packages, which);
+            build_with(target, &mut build);
+            process::output(build)?;
+            let (passed, failed) = programs::run(target, no_run)?;
+            outcome.passed += passed;
+            outcome.failed += failed;
+        }
     }
     Ok(outcome)
+}
+
+/// Tells Cargo to do this with these targets of packages.
+fn cargo(what: &str, packages: &[&str], which: &[&str]) -> Command {
+    let mut cargo = process::cargo([what]);
+    cargo.args(which);
+    for package in packages {
+        cargo.args(["-p", package]);
+    }
+    cargo
 }
 
 /// Tells Cargo to build for it, alike whatever is built, so that nothing is built twice.
@@ -203,11 +215,8 @@ fn build_with(target: &Target, cargo: &mut Command) {
 impl Outcome {
     /// Builds and runs these tests of packages.
     fn test(&mut self, packages: &[&str], which: &[&str], no_run: bool) -> Result<()> {
-        let mut cargo = process::cargo(["test", "--no-fail-fast"]);
-        cargo.args(which);
-        for package in packages {
-            cargo.args(["-p", package]);
-        }
+        let mut cargo = cargo("test", packages, which);
+        cargo.arg("--no-fail-fast");
         build_with(self.target, &mut cargo);
         if no_run {
             cargo.arg("--no-run");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::metadata::target_directory;
+use crate::metadata::{Metadata, target_directory};
 use crate::process;
 
 /// Its name.
@@ -35,8 +35,9 @@ const SKIPS: &[(&str, &str)] = &[
 #[derive(Deserialize)]
 struct Built {
     executable: Option<PathBuf>,
-    target: Option<Target>,
-    profile: Option<Profile>,
+    manifest_path: PathBuf,
+    target: Target,
+    profile: Profile,
 }
 
 #[derive(Deserialize)]
@@ -117,30 +118,43 @@ pub fn make(folder: &Path, short: bool) -> Result<()> {
 
 /// The test programs by their names.
 fn tests(short: bool) -> Result<Vec<(String, PathBuf)>> {
-    let mut found = Vec::new();
-    for (package, only) in TESTS {
-        // The command itself is built with its test.
-        let mut cargo = process::cargo(["test", "--no-run", "--message-format=json"]);
-        cargo.args(["--all-features", "-p", package]);
-        match only {
-            Some(test) => cargo.args(["--test", test]),
-            None if short => cargo.args(ABOUT_GROUPS.iter().flat_map(|it| ["--test", it])),
-            None => cargo.args(["--lib", "--tests"]),
-        };
-        eprintln!("$ {}", process::display(&cargo));
-        let said = process::output(cargo)?;
-        for line in said.lines() {
-            let Ok(built) = serde_json::from_str::<Built>(line) else {
-                continue;
+    let metadata = Metadata::read()?;
+    // With the features of all packages, as the tests of this machine are built. The
+    // command itself is built with its test.
+    let mut cargo = process::cargo(["test", "--no-run", "--message-format=json"]);
+    cargo.args(["--workspace", "--all-features"]);
+    let mut wanted = Vec::new();
+    for (name, only) in TESTS {
+        let package = metadata.packages.iter().find(|it| it.name == *name);
+        let package = package.with_context(|| format!("there is no package `{name}`"))?;
+        for target in package.targets_of("test") {
+            let is_wanted = match only {
+                Some(test) => target.name == *test,
+                None => !short || ABOUT_GROUPS.contains(&target.name.as_str()),
             };
-            let (Some(program), Some(target), Some(profile)) =
-                (built.executable, built.target, built.profile)
-            else {
-                continue;
-            };
-            if profile.test {
-                found.push((target.name, program));
+            if is_wanted {
+                cargo.args(["--test", &target.name]);
+                wanted.push((&package.manifest_path, target.name.clone()));
             }
+        }
+        if only.is_none() && !short {
+            cargo.arg("--lib");
+            wanted.push((&package.manifest_path, name.replace('-', "_")));
+        }
+    }
+    eprintln!("$ {}", process::display(&cargo));
+    let said = process::output(cargo)?;
+    let mut found = Vec::new();
+    for line in said.lines() {
+        let Ok(built) = serde_json::from_str::<Built>(line) else {
+            continue;
+        };
+        let is_wanted = wanted.iter().any(|(manifest, name)| {
+            **manifest == built.manifest_path && *name == built.target.name
+        });
+        if built.profile.test && is_wanted {
+            let program = built.executable.context("a test is a program")?;
+            found.push((built.target.name, program));
         }
     }
     Ok(found)

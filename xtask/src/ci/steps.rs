@@ -276,23 +276,22 @@ const OTHERS: [(&str, &[&str]); 3] = [
 ];
 
 /// Ask the system what Miri has no answer to: they run under the address sanitizer.
-const NOT_INTERPRETED: [(&str, &[&str]); 2] = [
-    (CAPI, &["--test", "boundary"]),
+const NOT_INTERPRETED: (&[&str], &[&str]) = (
+    &[CAPI, "milieu-threads"],
     // Without `stack_overflow`: the sanitizer has the signal and the alternate stack
     // for itself.
-    (
-        "milieu-threads",
-        &[
-            "--lib",
-            "--test",
-            "stack_measure",
-            "--test",
-            "stack_profile",
-            "--test",
-            "program",
-        ],
-    ),
-];
+    &[
+        "--lib",
+        "--test",
+        "boundary",
+        "--test",
+        "stack_measure",
+        "--test",
+        "stack_profile",
+        "--test",
+        "program",
+    ],
+);
 
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
@@ -330,49 +329,43 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
         if built != Outcome::of(true) {
             return Ok(built);
         }
-        let mut outcome = tests_side_by_side(&programs, test)?;
+        let ran = tests_side_by_side(&programs, test)?;
+        let (mut packages, mut programs) = (NOT_INTERPRETED.0.to_vec(), NOT_INTERPRETED.1.to_vec());
         if !long.is_empty() {
-            let long: Vec<&str> = long.iter().map(String::as_str).collect();
-            outcome = outcome.and(sanitized((CONTEXT, &long))?);
+            packages.push(CONTEXT);
+            programs.extend(long.iter().map(String::as_str));
         }
-        for programs in NOT_INTERPRETED {
-            outcome = outcome.and(sanitized(programs)?);
-        }
-        return Ok(outcome);
+        return Ok(ran.and(sanitized(&packages, &programs)?));
     }
     eprintln!(
         "Miri is not installed (rustup toolchain install nightly --component miri,rust-src); \
          the address sanitizer stands in for it"
     );
-    let mut context = sanitizing(CONTEXT)?;
-    context.args(["--lib", "--tests"]);
-    let mut outcome = tests(context)?;
-    for programs in OTHERS.into_iter().chain(NOT_INTERPRETED) {
-        outcome = outcome.and(sanitized(programs)?);
+    let mut outcome = sanitized(&[CONTEXT], &["--lib", "--tests"])?;
+    for (package, programs) in OTHERS {
+        outcome = outcome.and(sanitized(&[package], programs)?);
     }
-    Ok(outcome)
+    Ok(outcome.and(sanitized(NOT_INTERPRETED.0, NOT_INTERPRETED.1)?))
 }
 
-/// Runs tests of a package under the address sanitizer.
-fn sanitized((package, programs): (&str, &[&str])) -> Result<Outcome> {
-    let mut test = sanitizing(package)?;
-    test.args(programs).env(
-        // Leaks are meant; and what stands in a frame shall stand on the stack.
-        "ASAN_OPTIONS",
-        "detect_leaks=0:detect_stack_use_after_return=0",
-    );
-    tests(test)
-}
-
-fn sanitizing(package: &str) -> Result<Command> {
+/// Runs tests of packages under the address sanitizer.
+fn sanitized(packages: &[&str], programs: &[&str]) -> Result<Outcome> {
     let host = fuzz::host()?;
-    let mut cargo = process::cargo(["test", "-p", package, "--target", &host]);
-    cargo
+    let mut test = process::cargo(["test", "--no-fail-fast", "--target", &host]);
+    for package in packages {
+        test.args(["-p", package]);
+    }
+    test.args(programs)
         // The sanitizers are in the stable compiler too, behind this door.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("CARGO_TARGET_DIR", SANITIZER);
-    Ok(cargo)
+        .env("CARGO_TARGET_DIR", SANITIZER)
+        // Leaks are meant; and what stands in a frame shall stand on the stack.
+        .env(
+            "ASAN_OPTIONS",
+            "detect_leaks=0:detect_stack_use_after_return=0",
+        );
+    tests(test)
 }
 
 /// The package of which programs in C and C++ are run, and its tests that run none,
@@ -397,21 +390,28 @@ fn threads(surroundings: &Surroundings) -> Result<Outcome> {
         });
     }
     let host = fuzz::host()?;
-    let mut cargo = process::cargo_of("nightly", ["test", "-Zbuild-std", "--target", &host]);
-    cargo.args(["-p", CAPI, "--all-features", "--no-fail-fast"]);
+    let test = |programs: &[String]| {
+        let mut cargo = process::cargo_of("nightly", ["test", "-Zbuild-std", "--target", &host]);
+        cargo.args(["-p", CAPI, "--all-features", "--no-fail-fast"]);
+        cargo
+            .args(programs)
+            .env("RUSTFLAGS", "-Zsanitizer=thread")
+            .env("CARGO_TARGET_DIR", THREAD)
+            // The tests build their programs alike.
+            .env("MILIEU_SANITIZER", "thread");
+        cargo
+    };
     let packages = &surroundings.metadata.packages;
     let capi = packages.iter().filter(|package| package.name == CAPI);
-    for test in capi.flat_map(|package| package.targets_of("test")) {
-        if !WITHOUT_PROGRAMS.contains(&test.name.as_str()) {
-            cargo.args(["--test", &test.name]);
-        }
+    let mut programs = integration_tests(capi);
+    programs.retain(|it| !WITHOUT_PROGRAMS.contains(&it[1].as_str()));
+    let built = all([test(
+        &[&["--no-run".to_owned()], &*programs.concat()].concat(),
+    )])?;
+    if built != Outcome::of(true) {
+        return Ok(built);
     }
-    cargo
-        .env("RUSTFLAGS", "-Zsanitizer=thread")
-        .env("CARGO_TARGET_DIR", THREAD)
-        // The tests build their programs alike.
-        .env("MILIEU_SANITIZER", "thread");
-    tests(cargo)
+    tests_side_by_side(&programs, test)
 }
 
 fn fuzz(surroundings: &Surroundings) -> Result<Outcome> {
