@@ -642,3 +642,48 @@ fn who_sleeps_has_no_turn() {
     let (_, share, _) = waits_of(300, 299, settings);
     assert!((0.04..=0.06).contains(&share), "{share}");
 }
+
+/// Wants a processor and gets none, for as long as it is awake.
+struct Drowsy {
+    is_awake: bool,
+}
+
+impl Watch for Drowsy {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn cpu_ns(&mut self, _: Slot, _: u32) -> Option<u64> {
+        Some(0)
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        self.is_awake
+    }
+}
+
+/// Whoever wants a processor no more before it had one does not prolong a turn.
+#[test]
+fn who_falls_asleep_in_a_turn_does_not_prolong_it() {
+    for is_awake in [true, false] {
+        let mut nodes = [Node::default(); 2];
+        let mut machine = Machine::new(&mut nodes, Settings::default());
+        machine.add(Slot(0), 1, Kind::Ordinary, &mut |_| {});
+        machine.add(Slot(1), 2, nice(0), &mut |_| {});
+        let mut drowsy = Drowsy { is_awake: true };
+        let mut now = 1;
+        while !machine.is_turn() {
+            let next = machine.tick(now, &mut drowsy, &mut |_| {});
+            now = next.expect("somebody waits");
+        }
+        let begun = now;
+        drowsy.is_awake = is_awake;
+        while machine.is_turn() {
+            let next = machine.tick(now, &mut drowsy, &mut |_| {});
+            now = next.expect("somebody waits");
+        }
+        let turn = (now - begun) / MILLISECOND;
+        assert_eq!(turn > 500, is_awake, "{turn}");
+        assert_eq!(machine.was_too_short(), is_awake);
+    }
+}

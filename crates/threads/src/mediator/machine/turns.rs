@@ -173,18 +173,22 @@ impl Machine<'_> {
 
     fn go_on(&mut self, since: u64, now_ns: u64, watch: &mut dyn Watch, out: Sink<'_>) -> u64 {
         let elapsed = now_ns.saturating_sub(since);
-        let (threads, due) = self.look(now_ns, watch);
+        let (threads, mut due) = self.look(now_ns, watch);
+        let served = self.turns.due.saturating_sub(due);
+        if served == 0 && due > 0 {
+            due = self.forget_asleep(now_ns, watch);
+        }
         let percent_max = self
             .settings
             .turn_percent_max
             .max(self.settings.turn_percent);
         let most = beside(self.wait_ns(), percent_max).max(self.turns.owed_ns);
         let turns = &mut self.turns;
-        let served = turns.due.saturating_sub(due);
         if served > 0 {
             turns.served += served;
             turns.served_ns = now_ns;
         }
+        let is_changed = turns.due != due;
         turns.due = due;
         if elapsed >= most || (elapsed >= turns.owed_ns && due == 0) {
             turns.learn(now_ns, since);
@@ -195,7 +199,7 @@ impl Machine<'_> {
             return now_ns.saturating_add(self.wait_ns() / LOOKS);
         }
         let end = since.saturating_add(if due == 0 { turns.owed_ns } else { most });
-        if served > 0 {
+        if is_changed {
             self.place_all(out);
         }
         let poll = POLL_NS.max(LOOKING.saturating_mul(threads * watch.takes_ns()));
@@ -241,9 +245,14 @@ impl Machine<'_> {
     fn mark_due(&mut self, now_ns: u64, ahead_ns: u64, watch: &mut dyn Watch) -> u32 {
         let by = now_ns.saturating_add(ahead_ns);
         let wait = self.wait_ns();
+        self.each_waiting(|_, node| node.is_due = node.ran_ns.saturating_add(wait) <= by);
+        self.forget_asleep(now_ns, watch)
+    }
+
+    /// Whoever is due and wants no processor is due no more. Returns how many are.
+    fn forget_asleep(&mut self, now_ns: u64, watch: &mut dyn Watch) -> u32 {
         let mut count = 0;
         self.each_waiting(|slot, node| {
-            node.is_due = node.ran_ns.saturating_add(wait) <= by;
             if node.is_due && !watch.is_runnable(slot, node.tid) {
                 (node.is_due, node.is_asleep, node.ran_ns) = (false, true, now_ns);
             }
