@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use libc::{pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 use milieu_threads::kernel;
+use milieu_threads::rung::guard;
 use milieu_threads::stack::{Entry, FileError, update};
 
 use crate::real::{self, Strings};
@@ -71,6 +72,11 @@ pub fn at_home<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Begins another program, or becomes one, which has what the program gave its threads.
+fn begin_program<T>(begin: impl FnOnce() -> T) -> T {
+    at_home(|| guard::begin_program(begin))
+}
+
 /// As POSIX has it.
 ///
 /// # Safety
@@ -82,7 +88,7 @@ pub unsafe extern "C" fn execve(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::execve(path, arguments, variables) })
+    begin_program(|| unsafe { real::execve(path, arguments, variables) })
 }
 
 /// As POSIX has it.
@@ -92,7 +98,7 @@ pub unsafe extern "C" fn execve(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::execve(path, arguments, environ) })
+    begin_program(|| unsafe { real::execve(path, arguments, environ) })
 }
 
 /// As POSIX has it.
@@ -102,7 +108,7 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::execvpe(path, arguments, environ) })
+    begin_program(|| unsafe { real::execvpe(path, arguments, environ) })
 }
 
 /// As glibc has it.
@@ -116,7 +122,7 @@ pub unsafe extern "C" fn execvpe(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::execvpe(path, arguments, variables) })
+    begin_program(|| unsafe { real::execvpe(path, arguments, variables) })
 }
 
 /// As POSIX has it.
@@ -126,7 +132,7 @@ pub unsafe extern "C" fn execvpe(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, variables: Strings) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::fexecve(file, arguments, variables) })
+    begin_program(|| unsafe { real::fexecve(file, arguments, variables) })
 }
 
 unsafe extern "C" {
@@ -147,7 +153,9 @@ pub unsafe extern "C" fn posix_spawn(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::posix_spawn(process, path, actions, attr, arguments, variables) })
+    begin_program(|| unsafe {
+        real::posix_spawn(process, path, actions, attr, arguments, variables)
+    })
 }
 
 /// As POSIX has it.
@@ -164,7 +172,9 @@ pub unsafe extern "C" fn posix_spawnp(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::posix_spawnp(process, path, actions, attr, arguments, variables) })
+    begin_program(|| unsafe {
+        real::posix_spawnp(process, path, actions, attr, arguments, variables)
+    })
 }
 
 /// As C has it.
@@ -174,7 +184,7 @@ pub unsafe extern "C" fn posix_spawnp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::system(command) })
+    begin_program(|| unsafe { real::system(command) })
 }
 
 /// As POSIX has it.
@@ -184,7 +194,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     // SAFETY: the caller's.
-    at_home(|| unsafe { real::popen(command, mode) })
+    begin_program(|| unsafe { real::popen(command, mode) })
 }
 
 /// The process exits: everything is as it was, and what was learned is kept.

@@ -9,7 +9,7 @@ mod trampoline;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use libc::{pthread_attr_t, pthread_t, sigset_t};
 use milieu_threads::attributes::Attributes;
@@ -76,7 +76,6 @@ pub unsafe extern "C" fn thrd_create(
 ) -> c_int {
     const SUCCESS: c_int = 0;
     const ERROR: c_int = 2;
-    const NO_MEMORY: c_int = 3;
     // SAFETY: the C library passes what such a function returns through as a number in
     // a pointer's place, as its own `thrd_join` expects; all of glibc's architectures
     // return both in the same register. `thrd_t` is `pthread_t`.
@@ -86,7 +85,7 @@ pub unsafe extern "C" fn thrd_create(
     };
     match error {
         0 => SUCCESS,
-        libc::ENOMEM | libc::EAGAIN => NO_MEMORY,
+        // Where there is no memory it is EAGAIN, of which glibc says nothing else.
         _ => ERROR,
     }
 }
@@ -103,6 +102,8 @@ impl Asking {
     fn of(attr: Option<&pthread_attr_t>) -> Asking {
         let mut default = MaybeUninit::<pthread_attr_t>::uninit();
         let (mut default_bytes, mut bytes, mut guard) = (0, 0, 0);
+        // Whoever asks for what is the default wants that, whatever was learned.
+        let is_set = attr.and_then(is_size_set);
         let (mut address, mut inherits) = (null_mut(), libc::PTHREAD_INHERIT_SCHED);
         // SAFETY: each is initialized before it is asked, and writes to what lives.
         unsafe {
@@ -117,10 +118,10 @@ impl Asking {
             real::pthread_attr_destroy(default.as_mut_ptr());
         }
         Asking {
-            stack: match (address.is_null(), bytes == default_bytes) {
+            stack: match (address.is_null(), is_set.unwrap_or(bytes != default_bytes)) {
                 (false, _) => Asked::Memory,
-                (true, true) => Asked::Default(bytes as u64),
-                (true, false) => Asked::Set(bytes as u64),
+                (true, false) => Asked::Default(bytes as u64),
+                (true, true) => Asked::Set(bytes as u64),
             },
             guard_bytes: guard as u64,
             inherits: inherits == libc::PTHREAD_INHERIT_SCHED,
@@ -133,6 +134,40 @@ impl Asking {
             Asked::Memory => None,
         }
     }
+}
+
+/// Whether the size of the stack is set in attributes; none where the C library does not keep
+/// it where glibc does, which keeps 0 while it is not.
+fn is_size_set(attr: &pthread_attr_t) -> Option<bool> {
+    /// Before it come a priority, a policy and flags, the guard's size and an address.
+    const WORD: usize = if cfg!(target_pointer_width = "64") {
+        4
+    } else {
+        5
+    };
+    const { assert!((WORD + 1) * size_of::<usize>() <= size_of::<pthread_attr_t>()) };
+    const TRIED: usize = 1 << 20;
+    const UNKNOWN: u8 = 0;
+    const KNOWN: u8 = 1;
+    const ELSEWHERE: u8 = 2;
+    static PLACE: AtomicU8 = AtomicU8::new(UNKNOWN);
+    // SAFETY: attributes are plain memory of the C library's, and have this word.
+    let word = |attr: *const pthread_attr_t| unsafe { attr.cast::<usize>().add(WORD).read() };
+    if PLACE.load(Ordering::Relaxed) == UNKNOWN {
+        let mut tried = MaybeUninit::<pthread_attr_t>::zeroed();
+        // SAFETY: initialized before anything else is done with it.
+        let (before, after) = unsafe {
+            real::pthread_attr_init(tried.as_mut_ptr());
+            let before = word(tried.as_ptr());
+            libc::pthread_attr_setstacksize(tried.as_mut_ptr(), TRIED);
+            let after = word(tried.as_ptr());
+            real::pthread_attr_destroy(tried.as_mut_ptr());
+            (before, after)
+        };
+        let is_known = (before, after) == (0, TRIED);
+        PLACE.store(if is_known { KNOWN } else { ELSEWHERE }, Ordering::Relaxed);
+    }
+    (PLACE.load(Ordering::Relaxed) == KNOWN).then(|| word(attr) != 0)
 }
 
 /// What is known of a thread before it is.

@@ -357,14 +357,35 @@ static void large_storage(void)
     CHECK(pthread_attr_destroy(&attr) == 0);
 }
 
+static void *has_size(void *asked)
+{
+    pthread_attr_t attr;
+    size_t bytes;
+    CHECK(pthread_getattr_np(pthread_self(), &attr) == 0);
+    CHECK(pthread_attr_getstacksize(&attr, &bytes) == 0);
+    CHECK(pthread_attr_destroy(&attr) == 0);
+    return bytes + 65536 >= (uintptr_t)asked ? "as asked" : "smaller";
+}
+
 /* Light in some runs, and heavy in one. */
 static void light(void)
 {
+    pthread_attr_t attr;
+    size_t bytes;
+    void *result;
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_getstacksize(&attr, &bytes) == 0);
+    /* What is the default anyway. */
+    CHECK(pthread_attr_setstacksize(&attr, bytes) == 0);
     for (int i = 0; i < 5; ++i) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, is_deep, (void *)2) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(pthread_create(&thread, &attr, has_size, (void *)bytes) == 0);
+        CHECK(pthread_join(thread, &result) == 0);
+        say(result);
     }
+    CHECK(pthread_attr_destroy(&attr) == 0);
     say("light");
 }
 
@@ -396,6 +417,14 @@ static void *faults(void *argument)
     return (void *)(intptr_t)(said + (argument != NULL));
 }
 
+static volatile sig_atomic_t signals;
+
+static void counts_signal(int signal)
+{
+    (void)signal;
+    ++signals;
+}
+
 static void handlers(void)
 {
     struct sigaction action, old;
@@ -416,6 +445,13 @@ static void handlers(void)
     CHECK((uintptr_t)signal(SIGSEGV, SIG_DFL) == (uintptr_t)returns);
     CHECK(signal(SIGXCPU, SIG_IGN) == SIG_DFL);
     CHECK(signal(SIGXCPU, SIG_DFL) == SIG_IGN);
+    /* One that the program sends is the program's. */
+    CHECK(signal(SIGXCPU, counts_signal) == SIG_DFL);
+    CHECK(raise(SIGXCPU) == 0 && kill(getpid(), SIGXCPU) == 0);
+    while (signals < 2)
+        sched_yield();
+    printf("signals %d\n", (int)signals);
+    CHECK(signal(SIGXCPU, SIG_DFL) == counts_signal);
     CHECK(signal(4711, SIG_DFL) == SIG_ERR);
     CHECK(sigaction(4711, &action, NULL) == -1 && errno == EINVAL);
 }
@@ -505,33 +541,36 @@ static void forked_by_hand(void)
     ended_with(child);
 }
 
+static char *arguments[8];
+
 static void *spawns(void *how)
 {
     extern char **environ;
-    char *arguments[] = { (char *)self, "priorities", NULL };
     pid_t child = -1;
     switch ((intptr_t)how) {
     case 0:
         child = fork();
         if (child == 0) {
-            execv(self, arguments);
+            execv(*arguments, arguments);
             _exit(98);
         }
         break;
     case 1:
-        CHECK(posix_spawn(&child, self, NULL, NULL, arguments, environ) == 0);
+        CHECK(posix_spawn(&child, *arguments, NULL, NULL, arguments, environ) == 0);
         break;
     case 2:
         child = vfork();
         if (child == 0) {
-            execvp(self, arguments);
+            execvp(*arguments, arguments);
             _exit(98);
         }
         break;
     default: {
         char command[4200];
         char text[200];
-        snprintf(command, sizeof command, "'%s' priorities", self);
+        size_t length = 0;
+        for (char **it = arguments; *it; ++it)
+            length += (size_t)snprintf(command + length, sizeof command - length, " '%s'", *it);
         CHECK(system(command) == 0);
         FILE *pipe = popen(command, "r");
         CHECK(pipe && fgets(text, sizeof text, pipe));
@@ -545,13 +584,37 @@ static void *spawns(void *how)
     return NULL;
 }
 
-static void other_programs(void)
+static void begin_others(void)
 {
     for (intptr_t how = 0; how < 4; ++how) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, spawns, (void *)how) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
     }
+}
+
+static void other_programs(void)
+{
+    arguments[0] = (char *)self;
+    arguments[1] = "priorities";
+    begin_others();
+}
+
+/* How long others may run in real time is not what threads here may. */
+static void limits(void)
+{
+    /* Whoever is served has a limit of its own. */
+    static char *prints_limit[] = { "/usr/bin/env", "-u", "LD_PRELOAD", "grep", "realtime timeout",
+        "/proc/self/limits" };
+    pthread_t thread;
+    /* A program is mediated from its first thread on. */
+    CHECK(pthread_create(&thread, NULL, twice, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    for (size_t i = 0; i < sizeof prints_limit / sizeof *prints_limit; ++i)
+        arguments[i] = prints_limit[i];
+    begin_others();
+    CHECK(execv("/nowhere", arguments) == -1 && errno == ENOENT);
+    execv(*arguments, arguments);
 }
 
 static void *becomes_another(void *argument)
@@ -727,6 +790,13 @@ static void files(void)
 }
 
 /* Threads until there are no more, in little space. */
+static int c11_waits_for_ever(void *argument)
+{
+    (void)argument;
+    pause();
+    return 0;
+}
+
 static void exhausted(void)
 {
     struct rlimit limit = { 200 << 20, 200 << 20 };
@@ -743,6 +813,10 @@ static void exhausted(void)
             pthread_barrier_wait(&both);
     }
     printf("error %d\n", error == EAGAIN || error == ENOMEM);
+    /* As many of the usual size as it takes, by the other name. */
+    for (int i = 0; (error = thrd_create(&thread, c11_waits_for_ever, NULL)) == thrd_success; ++i)
+        CHECK(i < 100);
+    printf("as C has it %d\n", error);
     CHECK(pthread_attr_setstacksize(&attr, 1 << 17) == 0);
     CHECK(pthread_create(&thread, &attr, twice, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
@@ -780,6 +854,7 @@ static const struct {
     { "contended", contended },
     { "files", files },
     { "exhausted", exhausted },
+    { "limits", limits },
 };
 
 /* Without an argument the names of the cases. */

@@ -8,7 +8,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::scheduling;
 use crate::action::{StoredAction, no_action};
@@ -27,6 +27,14 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static BEFORE: StoredAction = StoredAction::new();
 /// Whether our handler stands before it.
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// The soft limit that the process has by itself, and that of the guard, in microseconds.
+static OWN_LIMIT: AtomicU64 = AtomicU64::new(0);
+static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// How many in the guarded process begin a program just now.
+static BEGINNING: AtomicU32 = AtomicU32::new(0);
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Guards the process while this lives. There is one at a time.
 pub struct Guard {
@@ -57,6 +65,9 @@ impl Guard {
                 rlim_cur: microseconds.min(limit_before.rlim_max.saturating_sub(1)),
                 ..limit_before
             };
+            OWN_LIMIT.store(limit_before.rlim_cur, Ordering::Relaxed);
+            LIMIT.store(limit.rlim_cur, Ordering::Relaxed);
+            PROCESS.store(kernel::process_id(), Ordering::Release);
             // The handler is there before the limit: unhandled it ends the process.
             kernel::limit(libc::RLIMIT_RTTIME, Some(limit))?;
             Ok(Guard { limit_before })
@@ -81,6 +92,43 @@ impl Drop for Guard {
         // and a program may have installed its own handler above it since.
         TELL.store(0, Ordering::Release);
         IS_ON.store(false, Ordering::Release);
+    }
+}
+
+/// Begins another program, or becomes one: that inherits the limit and not the handler,
+/// so it gets the limit which the process has by itself. The guard is off meanwhile.
+///
+/// Also in the child of `vfork`, which has its creator's memory and its own limits.
+pub fn begin_program<T>(begin: impl FnOnce() -> T) -> T {
+    if !IS_ON.load(Ordering::Acquire) {
+        return begin();
+    }
+    let is_counted = PROCESS.load(Ordering::Acquire) == kernel::process_id();
+    if is_counted {
+        BEGINNING.fetch_add(1, Ordering::AcqRel);
+    }
+    exchange(&LIMIT, &OWN_LIMIT);
+    let result = begin();
+    if !is_counted || BEGINNING.fetch_sub(1, Ordering::AcqRel) == 1 {
+        exchange(&OWN_LIMIT, &LIMIT);
+        if is_counted && BEGINNING.load(Ordering::Acquire) > 0 {
+            exchange(&LIMIT, &OWN_LIMIT);
+        }
+    }
+    result
+}
+
+/// Another soft limit, unless the program has set one meanwhile.
+fn exchange(from: &AtomicU64, to: &AtomicU64) {
+    let (from, to) = (from.load(Ordering::Relaxed), to.load(Ordering::Relaxed));
+    if let Ok(limit) = kernel::limit(libc::RLIMIT_RTTIME, None) {
+        if limit.rlim_cur == from {
+            let limit = libc::rlimit64 {
+                rlim_cur: to,
+                ..limit
+            };
+            let _ = kernel::limit(libc::RLIMIT_RTTIME, Some(limit));
+        }
     }
 }
 
@@ -132,6 +180,11 @@ pub unsafe fn change(new: *const libc::sigaction, old: *mut libc::sigaction) -> 
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
+    const FROM_THE_KERNEL: c_int = 0x80;
+    // SAFETY: the kernel says what came.
+    if unsafe { (*info).si_code } != FROM_THE_KERNEL {
+        return hand_on(signal, info, more);
+    }
     let tid = kernel::thread_id();
     let here = scheduling::of(tid).unwrap_or_default();
     let is_ours = i32::from(here.policy) == libc::SCHED_RR && here.is_reset_on_fork;
@@ -159,7 +212,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_
     // what the mediator observes will tell which.
 }
 
-/// Whether the signal may be about the processor time of the process, or sent.
+/// Whether the signal may be about the processor time of the process.
 fn is_about_process() -> bool {
     kernel::limit(libc::RLIMIT_CPU, None).is_ok_and(|it| it.rlim_cur != libc::RLIM64_INFINITY)
         || !IS_ON.load(Ordering::Acquire)
