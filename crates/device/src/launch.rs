@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use milieu_threads::loader::is_of_glibc;
 use milieu_threads::run::{FOLDER_VARIABLE, LIBRARY};
 use object::elf::{EM_386, EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
@@ -313,13 +314,7 @@ impl Kind {
         let Some(loader) = linked.loader else {
             return Err(Refusal::Static(path));
         };
-        let file = loader.rsplit('/').next().unwrap_or_default();
-        // glibc's are ld-linux-x86-64.so.2, ld-linux.so.2, ld.so.1, ld64.so.2; musl's is
-        // ld-musl-x86_64.so.1, Android's linker64, uClibc's ld-uClibc.so.0.
-        let is_glibc = file.starts_with("ld-linux")
-            || file.starts_with("ld.so")
-            || file.starts_with("ld64.so");
-        if !is_glibc {
+        if !is_of_glibc(loader.as_bytes()) {
             return Err(Refusal::OtherLibrary(path, loader));
         }
         let is_sanitizer = |it: &String| {

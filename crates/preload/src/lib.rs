@@ -42,6 +42,7 @@ mod scheduling;
 mod signal;
 mod state;
 mod thread;
+mod variables;
 
 /// Nothing here panics; if it did, there would be nobody to tell.
 #[cfg(panic = "abort")]

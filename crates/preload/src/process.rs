@@ -13,6 +13,7 @@ use milieu_threads::stack::{Entry, FileError, update};
 
 use crate::real::{self, Strings};
 use crate::state::{self, Served, WATCH};
+use crate::variables::{Program, suiting};
 use crate::{device, helper, record};
 
 /// Whether the process had one thread when it forked.
@@ -72,9 +73,19 @@ pub fn at_home<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Begins another program, or becomes one, which has what the program gave its threads.
-fn begin_program<T>(begin: impl FnOnce() -> T) -> T {
-    at_home(|| guard::begin_program(begin))
+/// Begins another program, or becomes one, which has what the program gave its threads, and
+/// variables that suit it.
+///
+/// # Safety
+/// As for [`suiting`].
+unsafe fn begin_program<T>(
+    program: Program,
+    variables: Strings,
+    begin: impl FnOnce(Strings) -> T,
+) -> T {
+    let begin = |variables| at_home(|| guard::begin_program(|| begin(variables)));
+    // SAFETY: the caller's.
+    unsafe { suiting(program, variables, begin) }
 }
 
 /// As POSIX has it.
@@ -88,7 +99,11 @@ pub unsafe extern "C" fn execve(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::execve(path, arguments, variables) })
+    unsafe {
+        begin_program(Program::At(path), variables, |it| {
+            real::execve(path, arguments, it)
+        })
+    }
 }
 
 /// As POSIX has it.
@@ -98,7 +113,11 @@ pub unsafe extern "C" fn execve(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::execve(path, arguments, environ) })
+    unsafe {
+        begin_program(Program::At(path), environ, |it| {
+            real::execve(path, arguments, it)
+        })
+    }
 }
 
 /// As POSIX has it.
@@ -108,7 +127,11 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvp(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::execvpe(path, arguments, environ) })
+    unsafe {
+        begin_program(Program::Named(path), environ, |it| {
+            real::execvpe(path, arguments, it)
+        })
+    }
 }
 
 /// As glibc has it.
@@ -122,7 +145,11 @@ pub unsafe extern "C" fn execvpe(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::execvpe(path, arguments, variables) })
+    unsafe {
+        begin_program(Program::Named(path), variables, |it| {
+            real::execvpe(path, arguments, it)
+        })
+    }
 }
 
 /// As POSIX has it.
@@ -132,11 +159,15 @@ pub unsafe extern "C" fn execvpe(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, variables: Strings) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::fexecve(file, arguments, variables) })
+    unsafe {
+        begin_program(Program::Opened(file), variables, |it| {
+            real::fexecve(file, arguments, it)
+        })
+    }
 }
 
 unsafe extern "C" {
-    static environ: Strings;
+    pub static environ: Strings;
 }
 
 /// As POSIX has it.
@@ -153,9 +184,11 @@ pub unsafe extern "C" fn posix_spawn(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe {
-        real::posix_spawn(process, path, actions, attr, arguments, variables)
-    })
+    unsafe {
+        begin_program(Program::At(path), variables, |it| {
+            real::posix_spawn(process, path, actions, attr, arguments, it)
+        })
+    }
 }
 
 /// As POSIX has it.
@@ -172,9 +205,11 @@ pub unsafe extern "C" fn posix_spawnp(
     variables: Strings,
 ) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe {
-        real::posix_spawnp(process, path, actions, attr, arguments, variables)
-    })
+    unsafe {
+        begin_program(Program::Named(path), variables, |it| {
+            real::posix_spawnp(process, path, actions, attr, arguments, it)
+        })
+    }
 }
 
 /// As C has it.
@@ -184,7 +219,7 @@ pub unsafe extern "C" fn posix_spawnp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::system(command) })
+    at_home(|| guard::begin_program(|| unsafe { real::system(command) }))
 }
 
 /// As POSIX has it.
@@ -194,7 +229,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     // SAFETY: the caller's.
-    begin_program(|| unsafe { real::popen(command, mode) })
+    at_home(|| guard::begin_program(|| unsafe { real::popen(command, mode) }))
 }
 
 /// The process exits: everything is as it was, and what was learned is kept.

@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
+use milieu_threads::loader::{self, Image};
 use milieu_threads::rung::{Return, Rung, probe};
 use milieu_threads::table::View;
 use support::{Machine, NATIVE, World, compile, has_small_preload, library, scratch, skipped};
@@ -514,4 +515,49 @@ fn seqpacket(path: &Path) -> i32 {
         assert_eq!(said, 0);
         socket
     }
+}
+
+/// A program of another C library would not start with a preload of glibc's.
+#[test]
+fn programs_of_other_libraries_begin_without_the_preload() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = scratch("others");
+    let Some(own) = compile("gcc", "begins.c", &folder, &[]) else {
+        return;
+    };
+    let bytes = fs::read(&own).expect("it was compiled");
+    let Image::Loaded(loader) = loader::image(&bytes) else {
+        panic!("it is linked dynamically");
+    };
+    let loader = String::from_utf8_lossy(loader).into_owned();
+    // By that name it is another's.
+    let others = folder.join("ld-musl.so.1");
+    fs::copy(loader, &others).expect("a file");
+    let flag = format!("-Wl,--dynamic-linker={}", others.display());
+    fs::create_dir_all(folder.join("other")).expect("a folder");
+    let other = compile("gcc", "begins.c", &folder.join("other"), &[&flag]).expect("as before");
+    let script = folder.join("script");
+    fs::write(&script, format!("#!{}\n", other.display())).expect("a file");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is ours");
+
+    let ours = support::preload();
+    let before = |first, program: &Path| {
+        let world = World {
+            first,
+            ..World::served("")
+        };
+        let said = world
+            .run(&own, &["begin", &program.display().to_string()])
+            .well();
+        let said = said.lines().map(|it| it.split_once(": ").expect("a way").1);
+        let mut said: Vec<_> = said.map(str::to_owned).collect();
+        assert_eq!(said.len(), 9);
+        said.dedup();
+        said
+    };
+    assert_eq!(before("", &own), [ours]);
+    assert_eq!(before("", &other), ["nothing"]);
+    assert_eq!(before("libm.so.6", &own), [format!("libm.so.6:{ours}")]);
+    assert_eq!(before("libm.so.6", &other), ["libm.so.6"]);
+    assert_eq!(before("libm.so.6", &script), ["libm.so.6"]);
 }

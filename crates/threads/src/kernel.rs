@@ -567,6 +567,15 @@ pub(crate) fn is_process(process: u32) -> bool {
     result != Err(Errno(libc::ESRCH))
 }
 
+/// Whether this process may execute a file.
+#[must_use]
+pub fn is_executable(path: &CStr) -> bool {
+    let (folder, path) = (libc::AT_FDCWD as usize, path.as_ptr() as usize);
+    let arguments = [folder, path, libc::X_OK as usize, 0, 0, 0];
+    // SAFETY: the path ends with a zero and lives.
+    unsafe { call(libc::SYS_faccessat, arguments) }.is_ok()
+}
+
 /// The limits of this process, and perhaps new ones.
 pub(crate) fn limit(resource: u32, new: Option<libc::rlimit64>) -> Result<libc::rlimit64, Errno> {
     let mut old = libc::rlimit64 {
@@ -589,12 +598,20 @@ pub(crate) fn limit(resource: u32, new: Option<libc::rlimit64>) -> Result<libc::
 
 /// Text of bounded length that ends with a zero, for paths; what does not fit
 /// makes it invalid.
-pub(crate) struct Text<const N: usize> {
+pub struct Text<const N: usize> {
     bytes: [u8; N],
     length: usize,
 }
 
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Text<N> {
+        Text::new()
+    }
+}
+
 impl<const N: usize> Text<N> {
+    /// An empty one.
+    #[must_use]
     pub fn new() -> Text<N> {
         Text {
             bytes: [0; N],
@@ -602,16 +619,22 @@ impl<const N: usize> Text<N> {
         }
     }
 
+    /// This, if it fits.
+    #[must_use]
     pub fn of(arguments: fmt::Arguments<'_>) -> Option<Text<N>> {
         let mut text = Text::new();
         text.write_fmt(arguments).ok()?;
         Some(text)
     }
 
+    /// As C has it.
+    #[must_use]
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }
 
+    /// As Rust has it.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }

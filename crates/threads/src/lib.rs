@@ -16,6 +16,7 @@ pub mod attributes;
 #[cfg(not(loom))]
 pub mod host;
 pub mod kernel;
+pub mod loader;
 #[cfg(not(loom))]
 pub mod lock;
 pub mod mediator;

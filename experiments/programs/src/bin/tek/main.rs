@@ -9,6 +9,7 @@ mod contention;
 mod crowd;
 mod guard;
 mod inversion;
+mod rights;
 mod stacks;
 mod switches;
 mod table;
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
 }
 
 fn measure(start: &Start) -> Result<Measurement, Failed> {
+    if start.parameters.contains_key("rights") && text(start, "rights")? == "none" {
+        rights::give_up()?;
+    }
     let measured = match text(start, "measure")?.as_str() {
         "contention" => contention::measure(start)?,
         "switches" => switches::measure(start)?,
