@@ -174,7 +174,7 @@ pub fn on(
     for packages in alone.chain([together]).filter(|it| !it.is_empty()) {
         let has_capi = packages.contains(&CAPI);
         let which: &[&str] = match (has_capi, short) {
-            (true, _) => &["--lib", "--test", "boundary"],
+            (true, _) => &["--lib", "--test", "boundary", "--test", "layout"],
             (false, true) => &["--lib"],
             (false, false) => &["--lib", "--tests"],
         };

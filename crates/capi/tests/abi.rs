@@ -11,88 +11,10 @@ use std::{
     process::Command,
 };
 
-use milieu_capi::*;
 use support::{
     Language, Program, Sanitizer, compilers, generate_into, has, library, package, passes, run,
     run_in_valgrind, scratch, skipped,
 };
-
-/// As `sizes.c` prints them.
-fn sizes() -> String {
-    let mut lines = String::new();
-    macro_rules! layout {
-        ($($type:ident { $($member:ident),* })*) => {$(
-            lines += &format!("{} {}\n", stringify!($type), size_of::<$type>());
-            $(lines += &format!(
-                "{}.{} {}\n",
-                stringify!($type),
-                stringify!($member),
-                std::mem::offset_of!($type, $member)
-            );)*
-        )*};
-    }
-    layout! {
-        milieu_result {}
-        milieu_text { bytes, length }
-        milieu_layer { id, value, inherited }
-        milieu_frame {}
-        milieu_entry { key, text }
-        milieu_value { pattern, offset, kind, metadata_count, metadata }
-        milieu_layout { abi, count, values, size, align }
-        milieu_options {
-            abi, argument_count, arguments, layout, user_folder, system_folder, description
-        }
-        milieu_context_options { abi, policy, role }
-        milieu_key { name, value, origin }
-        milieu_change { name, before, after, origin, secret }
-        milieu_news { kind, changes, count, message }
-    }
-    #[cfg(feature = "stream")]
-    layout! {
-        milieu_streams_options { abi, virtual_time, now_ns }
-        milieu_event_field { name, offset, kind, metadata_count, metadata, layout }
-        milieu_event_layout { abi, count, name, fields, size, align }
-        milieu_quality { time_ns, age_ns, accuracy, failure }
-        milieu_header { name, origin, incarnation, sequence, quality }
-        milieu_datum { kind, content }
-        milieu_delivery { abi, capacity, overflow }
-        milieu_tally { taken, dropped, waiting }
-        milieu_attribute { name, value }
-        milieu_service { abi, attribute_count, attributes, endpoint, until_ns }
-        milieu_name_change {
-            name, change, kind, endpoint, attributes, attribute_count, targets, target_count
-        }
-        milieu_parameter { name, kind, choice_count, choices, otherwise, summary, positional }
-        milieu_operator {
-            abi, inputs, flags, parameter_count, name, summary, parameters, make, step, wake,
-            save, restore, free
-        }
-    }
-    lines += &format!("results {MILIEU_SAY} {MILIEU_BUSY} {MILIEU_PANIC}\n");
-    lines += &format!(
-        "policies {MILIEU_WITHOUT_LAYERS} {MILIEU_WITHOUT_SHARING} {MILIEU_WITHOUT_ASSIGNMENT}\n"
-    );
-    #[cfg(feature = "stream")]
-    {
-        lines += &format!("streams {MILIEU_ENDED} {MILIEU_REFUSED} {MILIEU_SYSTEM} {MILIEU_NOW}\n");
-        lines += &format!("kinds {MILIEU_I8} {MILIEU_BYTES} {MILIEU_JSON}\n");
-        lines += &format!("kinds {MILIEU_STRUCT} {MILIEU_EXPRESSION} {MILIEU_OPTIONAL}\n");
-    }
-    lines
-}
-
-#[test]
-fn both_sides_lay_types_out_alike() {
-    let folder = scratch("abi-sizes");
-    for compiler in compilers(Language::C) {
-        let flags: &[&str] = match cfg!(feature = "stream") {
-            true => &["-DSTREAMS"],
-            false => &[],
-        };
-        let program = program(compiler, "sizes.c", &folder, flags);
-        assert_eq!(run(&program.compiled(), &[]), sizes(), "{compiler}");
-    }
-}
 
 fn program<'a>(
     compiler: &'a str,

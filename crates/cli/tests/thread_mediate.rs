@@ -71,25 +71,77 @@ fn critical_threads_run_in_real_time_and_nobody_else_is_touched() {
     assert_eq!(all, [OTHER; 3]);
 }
 
+/// What the program's nice value, policy and group are.
+fn state(of: &Running) -> (i64, u64, String) {
+    (of.field(19), of.policy(), group(of.number()))
+}
+
 #[test]
 fn a_mediator_that_is_killed_leaves_nothing_behind() {
-    let device = Device::new("c", RULES);
-    let other = device.waiting("other");
-    let Some((mut mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
-        return;
-    };
-    let _critical = device.waiting("crit");
-    until("the other one is lazy", || other.policy() == IDLE);
-    mediator.0.kill().unwrap();
-    mediator.0.wait().unwrap();
-    until("its guard has undone it", || other.policy() == OTHER);
-    // A later one takes its place, socket and all.
-    let Some((mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
-        panic!("it did work");
-    };
-    until("the other one is lazy", || other.policy() == IDLE);
-    assert_eq!(end(mediator), Some(0));
-    assert_eq!(other.policy(), OTHER);
+    for rung in ["idle", "nice", "cgroup", "realtime"] {
+        let device = Device::new("c", RULES);
+        let (other, critical) = (device.waiting("other"), device.waiting("crit"));
+        let before = [state(&other), state(&critical)];
+        let is_as_before = || [state(&other), state(&critical)] == before;
+        // In real time only critical ones are moved.
+        let is_moved = || match rung {
+            "realtime" => critical.policy() == ROUND_ROBIN,
+            _ => state(&other) != before[0],
+        };
+        let Some((mut mediator, _news)) = device.mediator(rung, &["--wait-max", "never"]) else {
+            continue;
+        };
+        until("somebody is moved", is_moved);
+        mediator.0.kill().unwrap();
+        mediator.0.wait().unwrap();
+        until("its guard has undone it", is_as_before);
+        // A later one takes its place, socket and all.
+        let Some((mediator, _news)) = device.mediator(rung, &["--wait-max", "never"]) else {
+            panic!("it did work");
+        };
+        until("somebody is moved", is_moved);
+        assert_eq!(end(mediator), Some(0));
+        assert!(is_as_before(), "{rung}");
+    }
+}
+
+#[test]
+fn groups_come_one_after_the_other_and_who_is_excluded_stays() {
+    const GROUPS: &str = "exclude PREFIXex\nurgent PREFIXur\nservice PREFIXse\n\
+                          background PREFIXba\ncritical PREFIXur *\n\
+                          critical PREFIXno *\ncritical PREFIXse *\n";
+    for rung in ["realtime", "idle"] {
+        let device = Device::new("g", GROUPS);
+        let [excluded, other, background] = ["ex", "ot", "ba"].map(|it| device.waiting(it));
+        let Some((mediator, _news)) = device.mediator(rung, &["--wait-max", "never"]) else {
+            continue;
+        };
+        let critical = ["ur", "no", "se"].map(|it| device.waiting(it));
+        until("the background is lazy", || background.policy() == IDLE);
+        if rung == "realtime" {
+            until("all of them run in real time", || {
+                critical.iter().all(|it| it.policy() == ROUND_ROBIN)
+            });
+            // The kernel's: more is sooner.
+            let [urgent, normal, service] = critical.each_ref().map(|it| it.field(40));
+            assert!(urgent > normal && normal > service && service > 0);
+            assert_eq!(other.policy(), OTHER);
+        } else {
+            until("the other one is lazy", || other.policy() == IDLE);
+            until("the critical are not", || {
+                critical.iter().all(|it| it.policy() == OTHER)
+            });
+        }
+        assert_eq!((excluded.policy(), excluded.field(19)), (OTHER, 0));
+        drop(critical);
+        until("the other one is as it was", || other.policy() == OTHER);
+        assert_eq!(background.policy(), IDLE);
+        assert_eq!(end(mediator), Some(0));
+        assert_eq!(
+            [&excluded, &other, &background].map(Running::policy),
+            [OTHER; 3]
+        );
+    }
 }
 
 /// As when the guard was killed as well: the journal is all that is left.

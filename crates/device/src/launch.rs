@@ -469,6 +469,13 @@ mod tests {
         prepare(program.as_os_str(), folders).expect_err("it is refused")
     }
 
+    #[track_caller]
+    fn told(refusal: &Refusal, word: &str, code: u8) {
+        let text = refusal.to_string();
+        assert!(text.contains(word) && !refusal.help().is_empty(), "{text}");
+        assert_eq!(refusal.code(), code);
+    }
+
     #[test]
     fn a_program_gets_the_preload_for_its_machine() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -514,11 +521,6 @@ mod tests {
         let path = folder.path();
         let preloads = [preload(path, "preload")];
         let own = fs::read(env::current_exe().expect("a test")).expect("it is there");
-        let told = |refusal: &Refusal, word: &str, code: u8| {
-            let text = refusal.to_string();
-            assert!(text.contains(word) && !refusal.help().is_empty(), "{text}");
-            assert_eq!(refusal.code(), code);
-        };
         told(
             &refused(&path.join("none"), &preloads),
             "there is no program",
@@ -563,6 +565,26 @@ mod tests {
             "has no libmilieu_preload.so for that",
             2,
         );
+    }
+
+    /// The loader would leave the preload out.
+    #[test]
+    fn a_program_with_rights_of_another_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let preloads = [preload(folder.path(), "preload")];
+        let own = fs::read(env::current_exe().expect("a test")).expect("it is there");
+        let path = program(folder.path(), "privileged", &own);
+        let (nobody, ours) = (65534, preloads.as_slice());
+        if std::os::unix::fs::chown(&path, Some(nobody), Some(nobody)).is_err() {
+            eprintln!("skipped: only root gives files away");
+            return;
+        }
+        for (mode, how) in [(0o4755, "setuid"), (0o2755, "setgid")] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is root's");
+            told(&refused(&path, ours), how, 2);
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is root's");
+        assert!(prepare(path.as_os_str(), ours).is_ok());
     }
 
     /// With a compiler: what it links statically, and with a sanitizer.

@@ -561,3 +561,31 @@ fn programs_of_other_libraries_begin_without_the_preload() {
     assert_eq!(before("libm.so.6", &other), ["libm.so.6"]);
     assert_eq!(before("libm.so.6", &script), ["libm.so.6"]);
 }
+
+/// One for each processor: nobody else would have any.
+#[test]
+fn all_that_run_away_are_demoted_and_told_and_others_go_on() {
+    let folder = scratch("spins");
+    let Some(program) = compile("gcc", "spins.c", &folder, &[]) else {
+        return;
+    };
+    let processors = std::thread::available_parallelism().expect("there are some");
+    for report in probe() {
+        // Where lazy threads have turns, others go on anyhow.
+        let settings = format!("rung={};wait=never", report.rung);
+        if report.verdict != Ok(Return::Always) {
+            continue;
+        }
+        let run = World::served(&settings).run(&program, &[]);
+        let told = "`probe` kept a processor for 300 ms without blocking and is not critical any \
+                    more\n";
+        assert_eq!(
+            run.stderr.matches(told).count(),
+            processors.get(),
+            "{settings}: {run:?}"
+        );
+        let used: u64 = run.well().trim().parse().expect("milliseconds");
+        // In the second second; 5 % of it would do.
+        assert!(used >= 50, "{settings}: {used} ms");
+    }
+}

@@ -371,7 +371,7 @@ fn sanitized(packages: &[&str], programs: &[&str]) -> Result<Outcome> {
 /// The package of which programs in C and C++ are run, and its tests that run none,
 /// or none with what the library does.
 const CAPI: &str = "milieu-capi";
-const WITHOUT_PROGRAMS: [&str; 4] = ["abi", "boundary", "guide", "refused"];
+const WITHOUT_PROGRAMS: [&str; 5] = ["abi", "boundary", "guide", "layout", "refused"];
 
 /// The sanitizer for threads has to know everything that orders threads, so the
 /// standard library is built with it, too.

@@ -42,6 +42,36 @@ const PROGRAMS: &[Program] = &[
         arguments: &[],
     },
     Program {
+        source: "watch.c",
+        specifications: &[STATION],
+        arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "reentrance.c",
+        specifications: &[STATION],
+        arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "kinds.c",
+        specifications: &["tests/programs/kinds.ini"],
+        arguments: &[],
+    },
+    Program {
+        source: "every.c",
+        specifications: &[STATION],
+        arguments: &[],
+    },
+    Program {
+        source: "threads.c",
+        specifications: &[STATION],
+        arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "threads.cpp",
+        specifications: &[STATION],
+        arguments: &[Argument::Folder],
+    },
+    Program {
         source: "context.cpp",
         specifications: &[STATION],
         arguments: &[Argument::Folder],

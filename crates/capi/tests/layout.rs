@@ -1,0 +1,133 @@
+//! Rust and C lay out what both have alike, on the machine that the test is compiled for.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use milieu_capi::*;
+use support::{Language, compilers, has, package, scratch, skipped};
+
+/// What has to hold in C, a line for each size, each place of a member and each constant.
+fn assertions() -> String {
+    let mut lines = String::new();
+    let mut hold = |it: &str, is: String| {
+        lines += &format!("_Static_assert({it} == {is}, \"{it} is {is}\");\n");
+    };
+    macro_rules! layout {
+        ($($type:ident { $($member:ident),* })*) => {$(
+            let name = stringify!($type);
+            hold(&format!("sizeof({name})"), size_of::<$type>().to_string());
+            hold(&format!("_Alignof({name})"), align_of::<$type>().to_string());
+            $(hold(
+                &format!("offsetof({name}, {})", stringify!($member)),
+                std::mem::offset_of!($type, $member).to_string(),
+            );)*
+        )*};
+    }
+    macro_rules! constants {
+        ($($name:ident),*) => {$(hold(stringify!($name), $name.to_string());)*};
+    }
+    layout! {
+        milieu_result {}
+        milieu_text { bytes, length }
+        milieu_layer { id, value, inherited }
+        milieu_frame {}
+        milieu_entry { key, text }
+        milieu_value { pattern, offset, kind, metadata_count, metadata }
+        milieu_layout { abi, count, values, size, align }
+        milieu_options {
+            abi, argument_count, arguments, layout, user_folder, system_folder, description
+        }
+        milieu_context_options { abi, policy, role }
+        milieu_key { name, value, origin }
+        milieu_change { name, before, after, origin, secret }
+        milieu_news { kind, changes, count, message }
+    }
+    #[cfg(feature = "stream")]
+    layout! {
+        milieu_streams_options { abi, virtual_time, now_ns }
+        milieu_event_field { name, offset, kind, metadata_count, metadata, layout }
+        milieu_event_layout { abi, count, name, fields, size, align }
+        milieu_quality { time_ns, age_ns, accuracy, failure }
+        milieu_header { name, origin, incarnation, sequence, quality }
+        milieu_datum { kind, content }
+        milieu_delivery { abi, capacity, overflow }
+        milieu_tally { taken, dropped, waiting }
+        milieu_attribute { name, value }
+        milieu_service { abi, attribute_count, attributes, endpoint, until_ns }
+        milieu_name_change {
+            name, change, kind, endpoint, attributes, attribute_count, targets, target_count
+        }
+        milieu_parameter { name, kind, choice_count, choices, otherwise, summary, positional }
+        milieu_operator {
+            abi, inputs, flags, parameter_count, name, summary, parameters, make, step, wake,
+            save, restore, free
+        }
+    }
+    constants! { MILIEU_SAY, MILIEU_BUSY, MILIEU_PANIC }
+    constants! { MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WITHOUT_ASSIGNMENT }
+    #[cfg(feature = "stream")]
+    {
+        constants! { MILIEU_ENDED, MILIEU_REFUSED, MILIEU_SYSTEM, MILIEU_NOW }
+        constants! { MILIEU_I8, MILIEU_BYTES, MILIEU_JSON }
+        constants! { MILIEU_STRUCT, MILIEU_EXPRESSION, MILIEU_OPTIONAL }
+    }
+    lines
+}
+
+/// The compilers for the machine that this is compiled for, which may be emulated.
+fn compilers_for_this() -> Vec<&'static str> {
+    const OTHERS: [&str; 4] = [
+        "i686-linux-gnu-gcc",
+        "arm-linux-gnueabihf-gcc",
+        "aarch64-linux-gnu-gcc",
+        "riscv64-linux-gnu-gcc",
+    ];
+    let machine = if cfg!(target_arch = "x86") {
+        "i686"
+    } else {
+        std::env::consts::ARCH
+    };
+    let others = OTHERS.into_iter().filter(|it| has(it));
+    let mut compilers: Vec<_> = compilers(Language::C).into_iter().chain(others).collect();
+    compilers.retain(|it| {
+        let told = Command::new(it).arg("-dumpmachine").output();
+        told.is_ok_and(|it| it.stdout.starts_with(machine.as_bytes()))
+    });
+    if compilers.is_empty() {
+        skipped(&format!("there is no C compiler for {machine}"));
+    }
+    compilers
+}
+
+#[test]
+fn both_sides_lay_types_out_alike() {
+    let folder = scratch("layout");
+    let source = folder.join("layout.c");
+    let streams = match cfg!(feature = "stream") {
+        true => "#include <milieu/streams.h>\n",
+        false => "",
+    };
+    let text = format!(
+        "#include <milieu.h>\n{streams}#include <stddef.h>\n{}",
+        assertions()
+    );
+    fs::write(&source, &text).expect("a file");
+    let compile = |compiler| {
+        let mut compile = Command::new(compiler);
+        compile.args(["-std=c11", "-fsyntax-only", "-I"]);
+        compile.arg(package().join("include")).arg(&source);
+        compile.output().expect("it is there")
+    };
+    for compiler in compilers_for_this() {
+        let output = compile(compiler);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{compiler}: {said}");
+    }
+    // Not by an accident: what does not hold is told.
+    fs::write(&source, text.replacen("== ", "== 1 + ", 1)).expect("a file");
+    for compiler in compilers_for_this() {
+        assert!(!compile(compiler).status.success(), "{compiler}");
+    }
+}

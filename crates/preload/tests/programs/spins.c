@@ -1,0 +1,68 @@
+/*
+ * A critical thread for each processor, which never gives it away, and one that is not
+ * critical: says how many milliseconds of processor time that one had in the second second.
+ */
+#include <milieu/threads.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(it) \
+    do { \
+        if (!(it)) { \
+            fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #it, errno); \
+            _exit(99); \
+        } \
+    } while (0)
+
+static atomic_int spinning;
+
+static void *spins(void *argument)
+{
+    (void)argument;
+    atomic_fetch_add(&spinning, 1);
+    for (;;) {
+    }
+    return NULL;
+}
+
+static long used_by(pthread_t thread)
+{
+    clockid_t clock;
+    struct timespec time;
+    CHECK(pthread_getcpuclockid(thread, &clock) == 0 && clock_gettime(clock, &time) == 0);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static void sleeps(long milliseconds)
+{
+    struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
+    while (nanosleep(&time, &time) != 0) {
+    }
+}
+
+int main(void)
+{
+    pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
+    int processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_attr_t attr;
+    pthread_t other, thread;
+    CHECK(pthread_create(&other, NULL, spins, NULL) == 0);
+    CHECK(pthread_attributes_set_role(&attributes, "probe") == 0);
+    attributes.is_time_critical = 1;
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setattributes_np(&attr, &attributes) == 0);
+    for (int i = 0; i < processors; ++i)
+        CHECK(pthread_create(&thread, &attr, spins, NULL) == 0);
+    CHECK(pthread_attr_destroy(&attr) == 0);
+    sleeps(1000);
+    CHECK(atomic_load(&spinning) == processors + 1);
+    long before = used_by(other);
+    sleeps(1000);
+    printf("%ld\n", used_by(other) - before);
+    fflush(stdout);
+    _exit(0);
+}
