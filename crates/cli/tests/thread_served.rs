@@ -28,6 +28,8 @@ fn program(device: &Device, name: &str) -> Option<PathBuf> {
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"])
         .args(["-D_GNU_SOURCE", "-pthread", "-I"])
         .arg(package.join("../preload/include"))
+        .arg("-I")
+        .arg(package.join("../preload/tests/programs"))
         .arg(package.join("tests/programs/served.c"))
         .arg("-o")
         .arg(&path)

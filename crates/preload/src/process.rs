@@ -83,9 +83,13 @@ unsafe fn begin_program<T>(
     variables: Strings,
     begin: impl FnOnce(Strings) -> T,
 ) -> T {
-    let begin = |variables| at_home(|| guard::begin_program(|| begin(variables)));
     // SAFETY: the caller's.
-    unsafe { suiting(program, variables, begin) }
+    unsafe { suiting(program, variables, |it| as_own(|| begin(it))) }
+}
+
+/// Begins a program, or becomes one, which has what the program gave its threads.
+fn as_own<T>(begin: impl FnOnce() -> T) -> T {
+    at_home(|| guard::begin_program(begin))
 }
 
 /// As POSIX has it.
@@ -219,7 +223,7 @@ pub unsafe extern "C" fn posix_spawnp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the caller's.
-    at_home(|| guard::begin_program(|| unsafe { real::system(command) }))
+    as_own(|| unsafe { real::system(command) })
 }
 
 /// As POSIX has it.
@@ -229,7 +233,7 @@ pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     // SAFETY: the caller's.
-    at_home(|| guard::begin_program(|| unsafe { real::popen(command, mode) }))
+    as_own(|| unsafe { real::popen(command, mode) })
 }
 
 /// The process exits: everything is as it was, and what was learned is kept.

@@ -7,12 +7,12 @@ use core::ptr::{NonNull, null_mut};
 
 use milieu_threads::kernel::{self, Text};
 use milieu_threads::loader;
+use milieu_threads::run::LIBRARY;
 
 use crate::process::environ;
 use crate::real::Strings;
 
 const PRELOADS: &[u8] = b"LD_PRELOAD=";
-const OURS: &[u8] = b"libmilieu_preload.so";
 
 /// Which program is begun.
 #[derive(Clone, Copy)]
@@ -82,7 +82,7 @@ fn parts(names: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_us(name: &[u8]) -> bool {
-    name.ends_with(OURS)
+    name.ends_with(LIBRARY.as_bytes())
 }
 
 impl Program {

@@ -19,13 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define CHECK(it) \
-    do { \
-        if (!(it)) { \
-            fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #it, errno); \
-            _exit(99); \
-        } \
-    } while (0)
+#include "check.h"
 
 #define UNTIL(it) \
     do { \

@@ -11,13 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(it) \
-    do { \
-        if (!(it)) { \
-            fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #it, errno); \
-            _exit(99); \
-        } \
-    } while (0)
+#include "check.h"
 
 extern char **environ;
 

@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static size_t bytes;
+#include "depth.h"
 
-static int depth_of(int levels)
-{
-    volatile char frame[1000];
-    frame[0] = (char)levels;
-    frame[999] = frame[0];
-    return levels == 0 ? 0 : 1 + depth_of(levels - 1) + (frame[999] != frame[0]);
-}
+static size_t bytes;
 
 static void *is_deep(void *argument)
 {

@@ -21,13 +21,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-#define CHECK(it) \
-    do { \
-        if (!(it)) { \
-            fprintf(stderr, "%s:%d: %s (errno %d)\n", __FILE__, __LINE__, #it, errno); \
-            _exit(99); \
-        } \
-    } while (0)
+#include "check.h"
 
 static const char *self;
 

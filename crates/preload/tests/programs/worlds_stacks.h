@@ -1,12 +1,6 @@
 /* The cases of worlds.c that are about stacks: how large they are, and how deep threads go. */
 
-static int depth_of(int levels)
-{
-    volatile char frame[1000];
-    frame[0] = (char)levels;
-    frame[999] = frame[0];
-    return levels == 0 ? 0 : 1 + depth_of(levels - 1) + (frame[999] != frame[0]);
-}
+#include "depth.h"
 
 static void *is_deep(void *argument)
 {
