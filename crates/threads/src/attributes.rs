@@ -254,38 +254,54 @@ impl StackSize {
     pub(crate) fn of_kibibytes(kibibytes: u32) -> Option<StackSize> {
         NonZeroU32::new(kibibytes).map(StackSize)
     }
-
-    pub(crate) fn kibibytes(size: Option<StackSize>) -> u32 {
-        size.map_or(0, |it| it.0.get())
-    }
 }
 
 /// What is known of a thread by intent. The default is a thread of which nobody
 /// said anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+///
+/// It is kept as the thread information table keeps it, so that getting and setting are
+/// copies: the stack's kibibytes in the upper half of `state`, the priority in its second
+/// byte, and [`CRITICAL`] and [`LAZY`].
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attributes {
+    state: u64,
     role: Role,
-    stack: Option<StackSize>,
-    priority: Priority,
-    is_time_critical: bool,
-    is_lazy: bool,
 }
 
+const CRITICAL: u64 = 1;
+const LAZY: u64 = 8;
+const PRIORITY_AT: u32 = 8;
+const PRIORITY: u64 = 0xff << PRIORITY_AT;
+const STACK_AT: u32 = 32;
+const STACK: u64 = 0xffff_ffff << STACK_AT;
+
 impl Attributes {
-    /// All of it, as the table keeps it.
+    /// Which bits of [`Attributes::words`]' first are of attributes.
+    pub(crate) const STATE: u64 = STACK | PRIORITY | LAZY | CRITICAL;
+
+    /// As the table keeps it: `state` first, then the role.
     #[inline]
-    pub(crate) fn of_parts(
-        role: Role,
-        stack: Option<StackSize>,
-        priority: Priority,
-        [is_time_critical, is_lazy]: [bool; 2],
-    ) -> Attributes {
+    pub(crate) fn words(&self) -> [u64; 4] {
+        let [a, b, c] = self.role.words();
+        [self.state, a, b, c]
+    }
+
+    /// What was written as these words by whom one trusts, other bits beside
+    /// [`Attributes::STATE`] not regarded; none if the priority is no nice value.
+    #[inline]
+    pub(crate) fn of_words([state, a, b, c]: [u64; 4]) -> Option<Attributes> {
+        Priority::of_bits((state >> PRIORITY_AT) as u8)?;
+        Some(Attributes {
+            state: state & Attributes::STATE,
+            role: Role::of_words([a, b, c]),
+        })
+    }
+
+    /// The same with these bits in place of those.
+    fn replaced(self, those: u64, bits: u64) -> Attributes {
         Attributes {
-            role,
-            stack,
-            priority,
-            is_time_critical,
-            is_lazy,
+            state: self.state & !those | bits,
+            ..self
         }
     }
 
@@ -307,65 +323,44 @@ impl Attributes {
     /// The same, but time-critical.
     #[must_use]
     pub fn time_critical(self, priority: Priority) -> Attributes {
-        Attributes {
-            priority,
-            is_time_critical: true,
-            is_lazy: false,
-            ..self
-        }
+        self.with_priority(priority).replaced(LAZY, CRITICAL)
     }
 
     /// The same, but not time-critical; the priority is kept for the next time.
     #[must_use]
     pub fn not_critical(self) -> Attributes {
-        Attributes {
-            is_time_critical: false,
-            ..self
-        }
+        self.replaced(CRITICAL, 0)
     }
 
     /// The same, but bound to the lazy region: it stays there whether or not
     /// somebody is in the fast region, unless an urgent thread waits for it.
     #[must_use]
     pub fn lazy(self) -> Attributes {
-        Attributes {
-            is_time_critical: false,
-            is_lazy: true,
-            ..self
-        }
+        self.replaced(CRITICAL, LAZY)
     }
 
     /// The same, but not bound to the lazy region.
     #[must_use]
     pub fn not_lazy(self) -> Attributes {
-        Attributes {
-            is_lazy: false,
-            ..self
-        }
+        self.replaced(LAZY, 0)
     }
 
     /// The same with another place among critical threads, for when it is one.
     #[must_use]
     pub fn with_priority(self, priority: Priority) -> Attributes {
-        Attributes { priority, ..self }
+        self.replaced(PRIORITY, u64::from(priority.bits()) << PRIORITY_AT)
     }
 
     /// The same with a stack of at least this size.
     #[must_use]
     pub fn with_stack(self, size: StackSize) -> Attributes {
-        Attributes {
-            stack: Some(size),
-            ..self
-        }
+        self.replaced(STACK, u64::from(size.0.get()) << STACK_AT)
     }
 
     /// The same with whatever stack the program, or what was learned, gives it.
     #[must_use]
     pub fn without_stack(self) -> Attributes {
-        Attributes {
-            stack: None,
-            ..self
-        }
+        self.replaced(STACK, 0)
     }
 
     /// What it is for.
@@ -377,25 +372,38 @@ impl Attributes {
     /// Whether it goes to the fast region.
     #[must_use]
     pub fn is_time_critical(&self) -> bool {
-        self.is_time_critical
+        self.state & CRITICAL != 0
     }
 
     /// Whether it stays in the lazy region.
     #[must_use]
     pub fn is_lazy(&self) -> bool {
-        self.is_lazy
+        self.state & LAZY != 0
     }
 
     /// Where it stands among critical threads.
     #[must_use]
     pub fn priority(&self) -> Priority {
-        self.priority
+        // Nothing else is ever put there.
+        Priority((self.state >> PRIORITY_AT) as i8)
     }
 
     /// The stack that it asks for.
     #[must_use]
     pub fn stack(&self) -> Option<StackSize> {
-        self.stack
+        StackSize::of_kibibytes((self.state >> STACK_AT) as u32)
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attributes")
+            .field("role", &self.role())
+            .field("is_time_critical", &self.is_time_critical())
+            .field("is_lazy", &self.is_lazy())
+            .field("priority", &self.priority())
+            .field("stack", &self.stack())
+            .finish()
     }
 }
 

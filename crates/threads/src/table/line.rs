@@ -68,39 +68,47 @@ impl Line {
         self.tid.load(Ordering::Relaxed)
     }
 
-    /// What it says, all of it from one moment.
+    /// What is taken from it, all of it from one moment.
     #[inline]
-    pub fn read(&self) -> Result<Bits, Held> {
-        match self.try_read() {
-            Some(bits) => Ok(bits),
-            None => self.read_patiently(),
+    pub fn read<R>(&self, what: impl Fn(&Line) -> R) -> Result<R, Held> {
+        match self.try_read(&what) {
+            Some(said) => Ok(said),
+            None => self.read_patiently(what),
         }
     }
 
     #[cold]
-    fn read_patiently(&self) -> Result<Bits, Held> {
+    fn read_patiently<R>(&self, what: impl Fn(&Line) -> R) -> Result<R, Held> {
         for attempt in 0..ATTEMPTS {
             pause(attempt);
-            if let Some(bits) = self.try_read() {
-                return Ok(bits);
+            if let Some(said) = self.try_read(&what) {
+                return Ok(said);
             }
         }
         Err(Held)
     }
 
     #[inline]
-    fn try_read(&self) -> Option<Bits> {
+    fn try_read<R>(&self, what: impl Fn(&Line) -> R) -> Option<R> {
         // What was written before the sequence became even is seen from here on.
         let before = self.sequence.load(Ordering::Acquire);
-        let bits = self.bits();
+        let said = what(self);
         // If any of it was written later, so is the sequence that is seen now.
         fence(Ordering::Acquire);
         let after = self.sequence.load(Ordering::Relaxed);
-        (before == after && before % 2 == 0).then_some(bits)
+        (before == after && before % 2 == 0).then_some(said)
     }
 
+    /// The words of a thread's attributes; of one moment if [`Line::read`] takes them.
     #[inline]
-    fn bits(&self) -> Bits {
+    pub fn last_words(&self) -> [u64; 4] {
+        let [.., a, b, c, d] = &self.words;
+        [a, b, c, d].map(|it| it.load(Ordering::Relaxed))
+    }
+
+    /// All of it; of one moment if [`Line::read`] takes it.
+    #[inline]
+    pub fn bits(&self) -> Bits {
         let mut words = [0; WORDS];
         for (word, from) in words.iter_mut().zip(&self.words) {
             *word = from.load(Ordering::Relaxed);

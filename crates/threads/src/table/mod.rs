@@ -42,7 +42,7 @@ mod shared;
 
 use core::fmt;
 
-use crate::attributes::{Attributes, Priority, Role, StackSize};
+use crate::attributes::{Attributes, Role};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use line::{Bits, Held, Line};
 
@@ -150,32 +150,30 @@ impl Entry {
         let policy = (own.policy & 0x7f) | u8::from(own.is_reset_on_fork) << 7;
         bits.words[0] = self.created_us << 16 | u64::from(own.nice as u8) << 8 | u64::from(policy);
         bits.words[1] = u64::from(self.stack_kib_peak) << 32 | u64::from(self.stack_kib);
-        let flags = u8::from(self.attributes.is_time_critical())
-            | u8::from(self.is_demoted) << 1
+        let flags = u8::from(self.is_demoted) << 1
             | u8::from(self.is_excluded) << 2
-            | u8::from(self.attributes.is_lazy()) << 3
             | u8::from(self.is_visiting) << 4
             | u8::from(self.is_going) << 5;
-        let state = [
+        let region = match self.region {
+            Region::Own => 0,
+            Region::Fast => 1,
+            Region::Lazy => 2,
+        };
+        bits.words[2..].copy_from_slice(&self.attributes.words());
+        bits.words[2] |= u64::from(u32::from_le_bytes([
             flags,
-            self.attributes.priority().bits(),
-            match self.region {
-                Region::Own => 0,
-                Region::Fast => 1,
-                Region::Lazy => 2,
-            },
+            0,
+            region,
             own.realtime_priority,
-        ];
-        let asked = StackSize::kibibytes(self.attributes.stack());
-        bits.words[2] = u64::from(asked) << 32 | u64::from(u32::from_le_bytes(state));
-        bits.words[3..].copy_from_slice(&self.attributes.role().words());
+        ]));
         bits
     }
 
     /// What the bits say; `None` if nobody of ours wrote them.
     fn checked(bits: &Bits) -> Option<Entry> {
-        let role = Role::checked([bits.words[3], bits.words[4], bits.words[5]])?;
-        let [flags, priority, region, realtime_priority] = (bits.words[2] as u32).to_le_bytes();
+        let [.., state, a, b, c] = bits.words;
+        Role::checked([a, b, c])?;
+        let [flags, _, region, realtime_priority] = (state as u32).to_le_bytes();
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
         let nice = nice as i8;
         let is_one_thing = flags & 0b1001 != 0b1001;
@@ -190,7 +188,7 @@ impl Entry {
         Some(Entry {
             identity: bits.identity,
             tid: bits.tid,
-            attributes: attributes(bits, role, Priority::of_bits(priority)?),
+            attributes: Attributes::of_words([state, a, b, c])?,
             region: match region {
                 0 => Region::Own,
                 1 => Region::Fast,
@@ -212,13 +210,6 @@ impl Entry {
             stack_kib_peak: (bits.words[1] >> 32) as u32,
         })
     }
-}
-
-#[inline]
-fn attributes(bits: &Bits, role: Role, priority: Priority) -> Attributes {
-    let stack = StackSize::of_kibibytes((bits.words[2] >> 32) as u32);
-    let [is_time_critical, is_lazy] = [1, 8].map(|flag| bits.words[2] & flag != 0);
-    Attributes::of_parts(role, stack, priority, [is_time_critical, is_lazy])
 }
 
 /// Why the table has no answer.
@@ -371,17 +362,12 @@ impl<'m> Lines<'m> {
     /// If it has no line, or if its line is being written to.
     #[inline]
     pub fn set(&self, identity: u64, to: &Attributes) -> Result<Slot, TableError> {
-        let asked = StackSize::kibibytes(to.stack());
-        let state = u64::from(asked) << 32
-            | u64::from(to.priority().bits()) << 8
-            | u64::from(to.is_lazy()) << 3
-            | u64::from(to.is_time_critical());
-        // Region, exclusion, demotion, its own real-time priority, and what it is about to
-        // do stay.
-        const KEPT: u64 = 0xffff_0036;
         self.write(identity, |bits| {
-            bits.words[2] = bits.words[2] & KEPT | state;
-            bits.words[3..].copy_from_slice(&to.role().words());
+            // Region, exclusion, demotion, its own real-time priority, and what it is about
+            // to do stay.
+            let kept = bits.words[2] & !Attributes::STATE;
+            bits.words[2..].copy_from_slice(&to.words());
+            bits.words[2] |= kept;
         })
     }
 
@@ -391,14 +377,8 @@ impl<'m> Lines<'m> {
     /// If it has no line, or if its line is being written to.
     #[inline]
     pub fn get(&self, identity: u64) -> Result<Attributes, TableError> {
-        let bits = self.read(identity)?;
-        let role = Role::of_words([bits.words[3], bits.words[4], bits.words[5]]);
-        let priority = Priority::of_bits((bits.words[2] >> 8) as u8);
-        Ok(attributes(
-            &bits,
-            role,
-            priority.ok_or(TableError::Damaged)?,
-        ))
+        let words = self.read(identity, Line::last_words)?;
+        Attributes::of_words(words).ok_or(TableError::Damaged)
     }
 
     /// All that is known of a thread.
@@ -406,7 +386,7 @@ impl<'m> Lines<'m> {
     /// # Errors
     /// If it has no line, or if its line is being written to.
     pub fn entry(&self, identity: u64) -> Result<Entry, TableError> {
-        Entry::checked(&self.read(identity)?).ok_or(TableError::Damaged)
+        Entry::checked(&self.read(identity, Line::bits)?).ok_or(TableError::Damaged)
     }
 
     /// Changes what is known of a thread, but neither identity nor role's owner:
@@ -448,7 +428,7 @@ impl<'m> Lines<'m> {
     /// If it has no line, or if its line is being written to.
     pub fn note_peak(&self, identity: u64, tid: u32, peak: u32) -> Result<bool, TableError> {
         let is_deeper = |it: &Bits| it.tid == tid && ((it.words[1] >> 32) as u32) < peak;
-        let is_news = is_deeper(&self.read(identity)?);
+        let is_news = is_deeper(&self.read(identity, Line::bits)?);
         if is_news {
             self.write(identity, |bits| {
                 if is_deeper(bits) {
@@ -471,7 +451,7 @@ impl<'m> Lines<'m> {
     /// [`TableError::Unknown`] if it is free, or why it cannot be told.
     pub fn at(&self, slot: Slot) -> Result<Entry, TableError> {
         let line = self.lines.get(slot.0 as usize);
-        let bits = line.ok_or(TableError::Unknown)?.read()?;
+        let bits = line.ok_or(TableError::Unknown)?.read(Line::bits)?;
         if bits.identity == 0 {
             return Err(TableError::Unknown);
         }
@@ -527,11 +507,11 @@ impl<'m> Lines<'m> {
     }
 
     #[inline]
-    fn read(&self, identity: u64) -> Result<Bits, TableError> {
+    fn read<R>(&self, identity: u64, what: impl Fn(&Line) -> R) -> Result<R, TableError> {
         let (_, line) = self.find(identity).ok_or(TableError::Unknown)?;
-        let bits = line.read()?;
-        if bits.identity == identity {
-            Ok(bits)
+        let (found, said) = line.read(|line| (line.identity_hint(), what(line)))?;
+        if found == identity {
+            Ok(said)
         } else {
             Err(TableError::Unknown)
         }

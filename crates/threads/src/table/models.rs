@@ -49,14 +49,14 @@ fn who_reads_sees_all_of_a_write_or_nothing() {
         let line = Arc::new(Line::new());
         let reading = line.clone();
         let reader = thread::spawn(move || {
-            if let Ok(seen) = reading.read() {
+            if let Ok(seen) = reading.read(Line::bits) {
                 assert!(whole(&seen), "{seen:?}");
             }
         });
         line.write(|it| *it = bits(1, 1)).unwrap();
         line.write(|it| *it = bits(1, 2)).unwrap();
         reader.join().unwrap();
-        assert_eq!(line.read(), Ok(bits(1, 2)));
+        assert_eq!(line.read(Line::bits), Ok(bits(1, 2)));
     });
     let rounds = ROUNDS.load(std::sync::atomic::Ordering::Relaxed);
     assert!(rounds > 100, "{rounds} orders are not many");
@@ -79,7 +79,7 @@ fn who_writes_sees_what_was_written_before() {
         let writer = thread::spawn(move || add(&other));
         let here = add(&line);
         let there = writer.join().unwrap();
-        assert_eq!(line.read(), Ok(bits(1, here + there)));
+        assert_eq!(line.read(Line::bits), Ok(bits(1, here + there)));
     });
 }
 

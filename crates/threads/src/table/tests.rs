@@ -7,6 +7,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::attributes::{Priority, StackSize};
 
 /// Memory of a table of so many lines.
 pub(super) struct Memory(Header, Box<[Line]>);
