@@ -18,6 +18,20 @@ use support::{Machine, NATIVE, World, compile, has_small_preload, library, scrat
 /// What is waited for takes that long at most, on whatever machine.
 const PATIENCE: Duration = Duration::from_secs(200);
 
+/// Begins a program that may not schedule others as it likes.
+const WITHOUT_PRIVILEGE: [&str; 3] = [
+    "setpriv",
+    "--inh-caps=-sys_nice",
+    "--bounding-set=-sys_nice",
+];
+
+/// Whether a program can be begun in this way.
+fn begins(starter: &[&str]) -> bool {
+    let mut tried = std::process::Command::new(starter[0]);
+    let tried = tried.args(&starter[1..]).arg("true").output();
+    tried.is_ok_and(|it| it.status.success())
+}
+
 const ABSENCE: &str = "milieu: threads are scheduled as always: Milieu is not here; \
                        `milieu thread run` starts this program with it\n";
 
@@ -126,14 +140,7 @@ fn threads_go_to_their_regions_and_return() {
 #[test]
 fn threads_that_cannot_return_are_bound_when_they_begin() {
     let folder = scratch("bound");
-    let starter = [
-        "setpriv",
-        "--inh-caps=-sys_nice",
-        "--bounding-set=-sys_nice",
-    ];
-    let mut tried = std::process::Command::new(starter[0]);
-    let tried = tried.args(&starter[1..]).arg("true").output();
-    if !tried.is_ok_and(|it| it.status.success()) {
+    if !begins(&WITHOUT_PRIVILEGE) {
         return skipped("privileges cannot be given up here");
     }
     let Some(program) = compile("gcc", "regions.c", &folder, &[]) else {
@@ -142,12 +149,34 @@ fn threads_that_cannot_return_are_bound_when_they_begin() {
     for rung in [Rung::Idle, Rung::Nice] {
         let settings = format!("rung={rung}");
         let world = World {
-            starter: &starter,
+            starter: &WITHOUT_PRIVILEGE,
             ..World::served(&settings)
         };
         let run = world.run(&program, &[rung.name(), "bound"]);
         assert_eq!(run.stderr, "");
         assert_eq!(run.well(), "done\n", "{rung}");
+    }
+}
+
+/// A limit is enough for real time.
+#[test]
+fn threads_are_real_time_within_a_limit() {
+    let folder = scratch("limit");
+    let starter = [&["prlimit", "--rtprio=40"], &WITHOUT_PRIVILEGE[..]].concat();
+    if !begins(&starter) {
+        return skipped("a limit of real time cannot be raised here, or privileges not given up");
+    }
+    let Some(program) = compile("gcc", "regions.c", &folder, &[]) else {
+        return;
+    };
+    for settings in ["wait=never;rung=realtime", "wait=never;rung=auto"] {
+        let world = World {
+            starter: &starter,
+            ..World::served(settings)
+        };
+        let run = world.run(&program, &["realtime", "limit"]);
+        assert_eq!(run.stderr, "", "{settings}");
+        assert_eq!(run.well(), "done\n", "{settings}");
     }
 }
 
@@ -359,6 +388,34 @@ fn learned_sizes_are_applied_where_space_runs_short() {
     assert!(tuned < native && tuned >= 128 << 10, "{tuned}");
     assert_eq!(bytes(&limited, &["1"]), native);
     assert_eq!(bytes(&World::served(&settings), &["1", "600"]), native);
+}
+
+/// What a program sets stays, and is told of; it shrinks for whoever asks for that.
+#[test]
+fn sizes_that_a_program_sets_shrink_on_request_alone() {
+    let folder = scratch("set");
+    let Some(program) = compile("gcc", "stacks.c", &folder, &[]) else {
+        return;
+    };
+    let profile = folder.join("profile");
+    let settings = |rest: &str| format!("profile={};{rest}", profile.display());
+    let bytes = |rest: &str| {
+        let run = World::served(&settings(rest)).run(&program, &["1", "0", "4096"]);
+        assert_eq!(run.stderr, "");
+        let stdout = run.well();
+        stdout.trim().parse::<u64>().expect("a number of bytes")
+    };
+    for _ in 0..3 {
+        assert_eq!(bytes("stacks=learn"), 4 << 20);
+    }
+    let text = fs::read_to_string(&profile).expect("it was learned");
+    assert!(text.contains(" given=4194304 set"), "{text}");
+    assert_eq!(bytes("stacks=force"), 4 << 20);
+    assert_eq!(bytes("stacks=force;set-sizes=keep"), 4 << 20);
+    // It may ask for address space: that is short nowhere here.
+    assert_eq!(bytes("stacks=tune;set-sizes=shrink"), 4 << 20);
+    let shrunk = bytes("stacks=force;set-sizes=shrink");
+    assert!((128 << 10..1 << 20).contains(&shrunk), "{shrunk}");
 }
 
 /// The files by which stacks are measured may be closed, and their numbers be another's.

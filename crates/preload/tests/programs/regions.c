@@ -1,7 +1,8 @@
 /*
  * Where threads are while one of them is critical, as the kernel has it and as the program is
  * told. Called with the name of the means; with "bound" behind it where threads do not return,
- * and with "leave" where they are out of the fast region while they block.
+ * with "leave" where they are out of the fast region while they block, and with "limit" where
+ * real time is permitted and no privilege.
  * Nothing here depends on how long anything takes.
  */
 #include <milieu/threads.h>
@@ -424,10 +425,12 @@ int main(int count, char **arguments)
     rung = arguments[1];
     if (count > 2 && strcmp(arguments[2], "leave") == 0) {
         threads_leave_while_they_block();
-    } else if (count > 2) {
+    } else if (count > 2 && strcmp(arguments[2], "bound") == 0) {
         threads_are_bound();
     } else {
-        threads_are_lazy_by_themselves();
+        /* Nobody comes back from there where a limit permits real time alone. */
+        if (count == 2)
+            threads_are_lazy_by_themselves();
         threads_go_and_return();
         owners_are_boosted();
     }

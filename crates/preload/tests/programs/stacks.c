@@ -1,5 +1,5 @@
 /* Three threads, one after another, of so many levels; tells the stack of the last. So
-   many MB of address space are used besides. */
+   many MB of address space are used besides, and stacks are set to so many KB. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +24,16 @@ int main(int count, char **arguments)
 {
     int levels = count > 1 ? atoi(arguments[1]) : 1;
     size_t used = count > 2 ? (size_t)atoi(arguments[2]) << 20 : 0;
+    size_t set = count > 3 ? (size_t)atoi(arguments[3]) << 10 : 0;
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0 || (set > 0 && pthread_attr_setstacksize(&attr, set) != 0))
+        return 2;
     if (used > 0 && mmap(NULL, used, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
         return 2;
     for (int i = 0; i < 3; ++i) {
         pthread_t thread;
         void *result;
-        if (pthread_create(&thread, NULL, is_deep, &levels) != 0)
+        if (pthread_create(&thread, set > 0 ? &attr : NULL, is_deep, &levels) != 0)
             return 1;
         if (pthread_join(thread, &result) != 0 || !result)
             return 1;
