@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_uint};
 use libc::{id_t, pid_t, pthread_t, sched_param};
 use milieu_threads::attributes::{Attributes, Priority, SCHED_TEK};
 use milieu_threads::kernel;
-use milieu_threads::rung::scheduling::is_realtime;
+use milieu_threads::rung::scheduling::{self, is_realtime};
 use milieu_threads::table::{Region, Scheduling};
 
 use crate::attributes::{POLICY, answer, get, identity_of, set};
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn pthread_setschedparam(
         Some((served, own)) => wish_of(served, identity, change(&own)),
         // SAFETY: the caller's.
         None => at_home(identity, || unsafe {
-            real::pthread_setschedparam(thread, policy, param)
+            real::pthread_setschedparam(thread, policy | stays(identity), param)
         }),
     };
     keeps(error == 0, identity, change);
@@ -197,14 +197,15 @@ pub unsafe extern "C" fn sched_setscheduler(
     // SAFETY: the caller's.
     let wanted = unsafe { param.as_ref() };
     let change = |own: &Scheduling| with_policy(own, policy, wanted?.sched_priority);
+    let identity = identity_by_number(thread as id_t);
     let said = match (elsewhere_by_number(thread as id_t), wanted) {
         (Some((served, identity, own)), Some(_)) => result(wish_of(served, identity, change(&own))),
         // SAFETY: the caller's.
         _ => at_home_by_number(thread as id_t, || unsafe {
-            real::sched_setscheduler(thread, policy, param)
+            real::sched_setscheduler(thread, policy | stays(identity), param)
         }),
     };
-    keeps(said == 0, identity_by_number(thread as id_t), change);
+    keeps(said == 0, identity, change);
     said
 }
 
@@ -367,6 +368,20 @@ fn keeps(was_told: bool, identity: u64, change: impl Fn(&Scheduling) -> Option<S
             _ => return,
         }
     }
+}
+
+/// What a thread has of us and cannot lose: that its children do not inherit real time, which
+/// only the privileged take back. Without it the kernel would refuse any policy from then on.
+fn stays(identity: u64) -> c_int {
+    let is_ours = state::mediated().is_some_and(|served| {
+        let entry = served.program.table().lines().entry(identity);
+        entry.is_ok_and(|it| {
+            !it.own.is_reset_on_fork
+                && !scheduling::has_privilege()
+                && scheduling::of(it.tid).is_ok_and(|now| now.is_reset_on_fork)
+        })
+    });
+    if is_ours { RESET_ON_FORK } else { 0 }
 }
 
 /// Another nice value, which the kernel knows.
