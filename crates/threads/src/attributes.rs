@@ -261,7 +261,7 @@ impl StackSize {
 ///
 /// It is kept as the thread information table keeps it, so that getting and setting are
 /// copies: the stack's kibibytes in the upper half of `state`, the priority in its second
-/// byte, and [`CRITICAL`] and [`LAZY`].
+/// byte, and the marks `CRITICAL` and `LAZY`.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attributes {
     state: u64,
