@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: every check that a change must pass.
 //!
-//! The checks are named steps, run one after the other; a failure does not stop
-//! the later ones. A step that this machine cannot run says so, with the
+//! The checks are named steps, run one after the other; only those that do nothing but
+//! compile run beside those that mostly wait. A failure does not stop the later ones. A step that this machine cannot run says so, with the
 //! command that mends it. The end repeats what failed, with what the test said;
 //! the last line is `N passed, N failed`, where each test counts as one, and each
 //! step without tests of its own.
@@ -12,6 +12,7 @@ mod report;
 mod steps;
 
 use std::io::ErrorKind;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -46,9 +47,21 @@ pub struct Arguments {
 struct Step {
     name: &'static str,
     checks: &'static str,
+    pace: Pace,
     run: fn(&Surroundings) -> Result<Outcome>,
     /// What it leaves behind that no later step needs, from the workspace's root.
     leaves: &'static [&'static str],
+}
+
+/// What a step does with the processors.
+#[derive(Clone, Copy, PartialEq)]
+enum Pace {
+    /// Has work for all of them.
+    Works,
+    /// Leaves them idle for much of its time.
+    Waits,
+    /// Has time until the steps that wait have ended, and runs beside them.
+    Fills,
 }
 
 /// What steps know.
@@ -141,30 +154,88 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         metadata: Metadata::read()?,
         fuzz_seconds: arguments.fuzz_seconds,
     };
-    let mut ended: Vec<Ended> = Vec::new();
-    for step in steps {
+    let mut run = Run {
+        surroundings: &surroundings,
+        arguments,
+        ended: Mutex::default(),
+    };
+    let mut steps = steps.as_slice();
+    while let Some((group, later)) = split(steps) {
+        run.group(group);
+        if run.is_over() {
+            break;
+        }
+        steps = later;
+    }
+    let ended = run.ended.get_mut().expect("no step has panicked");
+    process::print(&format!("\n{}\n", report::summary(ended)))?;
+    Ok(report::failed(ended) == 0)
+}
+
+/// Steps that run now, and those after them: one by itself, or those that fill with
+/// those that wait. `None` once all have run.
+fn split<'a>(steps: &'a [&'static Step]) -> Option<(&'a [&'static Step], &'a [&'static Step])> {
+    let together = steps.iter().take_while(|step| step.pace != Pace::Works);
+    steps.split_at_checked(together.count().max(1))
+}
+
+/// A run of steps.
+struct Run<'a> {
+    surroundings: &'a Surroundings,
+    arguments: &'a Arguments,
+    ended: Mutex<Vec<Ended>>,
+}
+
+impl Run<'_> {
+    /// Runs steps that belong together.
+    fn group(&self, steps: &[&Step]) {
+        let fills = |step: &&&Step| step.pace == Pace::Fills;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                process::yield_to_others();
+                self.all(steps.iter().filter(fills));
+            });
+            self.all(steps.iter().filter(|step| !fills(step)));
+        });
+    }
+
+    /// Runs one step after the other.
+    fn all<'a>(&self, steps: impl IntoIterator<Item = &'a &'a Step>) {
+        for step in steps {
+            if self.is_over() {
+                break;
+            }
+            self.step(step);
+        }
+    }
+
+    fn step(&self, step: &Step) {
         eprintln!("\n=== {}: {}", step.name, step.checks);
         let started = Instant::now();
-        let outcome = (step.run)(&surroundings).unwrap_or_else(|error| {
+        let outcome = (step.run)(self.surroundings).unwrap_or_else(|error| {
             eprintln!("error: {error:#}");
             Outcome::of(false)
         });
-        let ended_step = Ended {
+        let ended = Ended {
             name: step.name,
             outcome,
             took: started.elapsed(),
         };
-        eprintln!("=== {}", report::line(&ended_step));
-        if arguments.sweep {
+        eprintln!("=== {}", report::line(&ended));
+        if self.arguments.sweep {
             step.leaves.iter().for_each(|folder| sweep(folder));
         }
-        ended.push(ended_step);
-        if arguments.fail_fast && report::failed(&ended) > 0 {
-            break;
-        }
+        self.ended().push(ended);
     }
-    process::print(&format!("\n{}\n", report::summary(&ended)))?;
-    Ok(report::failed(&ended) == 0)
+
+    /// Whether a step has failed and no other shall begin.
+    fn is_over(&self) -> bool {
+        self.arguments.fail_fast && report::failed(&self.ended()) > 0
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Vec<Ended>> {
+        self.ended.lock().expect("no step has panicked")
+    }
 }
 
 /// Removes a folder of the workspace, if it is there.
@@ -230,6 +301,26 @@ mod tests {
     fn an_unknown_step_is_named_beside_the_known_ones() {
         let error = chosen(&arguments(&["tests"], &[])).err().unwrap();
         assert!(error.to_string().contains("`tests`; there are format"));
+    }
+
+    #[test]
+    fn what_only_compiles_runs_beside_what_waits_and_all_else_alone() {
+        let groups = |only: &[&str]| {
+            let chosen = chosen(&arguments(only, &[])).unwrap();
+            let mut steps = chosen.as_slice();
+            std::iter::from_fn(|| {
+                let (group, later) = split(steps)?;
+                steps = later;
+                Some(group.iter().map(|step| step.name).collect::<Vec<_>>())
+            })
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(groups(&["format", "tidy"]), [["format"], ["tidy"]]);
+        assert_eq!(groups(&["docs", "experiments"]), [["experiments", "docs"]]);
+        let all = groups(&[]);
+        let beside = ["experiments", "boot", "docs", "features", "minimum"].to_vec();
+        assert!(all.contains(&beside));
+        assert_eq!(all.concat(), names(&arguments(&[], &[])));
     }
 
     #[test]

@@ -435,7 +435,7 @@ fn level(index: usize) -> Hash {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

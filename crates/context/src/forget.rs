@@ -233,7 +233,7 @@ fn without_dot_escape(level: &str) -> &str {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -117,7 +117,7 @@ fn last_word(rest: &[u8]) -> u64 {
     u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::size::size;

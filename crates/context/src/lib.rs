@@ -66,7 +66,7 @@ mod trie;
 mod wait;
 
 // The tests beside the code measure out as those of its users do.
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 #[path = "../tests/support/size.rs"]
 mod size;
 

@@ -300,7 +300,7 @@ fn parent_hash(parent: &str) -> Hash {
         .fold(Hash::ROOT, |hash, level| hash.then(Hash::level(level)))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::publish;

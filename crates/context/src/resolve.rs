@@ -375,7 +375,7 @@ pub fn split_levels(text: &str) -> Vec<&str> {
     levels
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -248,7 +248,7 @@ fn walk<'a, T>(node: &'a Node<T>, f: &mut dyn FnMut(&'a T)) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::size::size;

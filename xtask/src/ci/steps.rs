@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::harness::{self, Harness};
-use super::{Outcome, Step, Surroundings, examples};
+use super::{Outcome, Pace, Step, Surroundings, examples};
 use crate::metadata::Package;
 use crate::{boot, cross, experiment, fuzz, goals, process, targets, tidy};
 
@@ -23,96 +23,112 @@ pub const ALL: &[Step] = &[
     Step {
         name: "format",
         checks: "every source is formatted as rustfmt does",
+        pace: Pace::Works,
         run: format,
         leaves: &[],
     },
     Step {
         name: "tidy",
         checks: "the repository keeps its rules",
+        pace: Pace::Works,
         run: tidy,
         leaves: &[],
     },
     Step {
         name: "clippy",
         checks: "no warning of the compiler or of clippy",
+        pace: Pace::Works,
         run: clippy,
         leaves: &[],
     },
     Step {
         name: "test",
         checks: "the tests of all packages, documentation samples included",
+        pace: Pace::Works,
         run: test,
         leaves: &["target/tmp", "target/tests"],
     },
     Step {
         name: "examples",
         checks: "every example runs and ends",
+        pace: Pace::Works,
         run: |surroundings| examples::run(&surroundings.metadata),
         leaves: &[],
     },
     Step {
         name: "experiments",
         checks: "every experiment runs, and what holds on any machine holds",
+        pace: Pace::Waits,
         run: |_| experiment::quick().map(|(passed, failed)| Outcome::named(passed, failed)),
         leaves: &[],
     },
     Step {
+        name: "boot",
+        checks: "the mediator works under systemd and with control groups of version 2",
+        pace: Pace::Waits,
+        run: boot,
+        leaves: &["target/xtask/boot"],
+    },
+    Step {
         name: "docs",
         checks: "the documentation builds without a warning",
+        pace: Pace::Fills,
         run: docs,
         leaves: &["target/doc"],
     },
     Step {
         name: "features",
         checks: "every feature builds alone, and so does none",
+        pace: Pace::Fills,
         run: features,
         leaves: &[],
     },
     Step {
         name: "minimum",
         checks: "the crates build with the minimum Rust version",
+        pace: Pace::Fills,
         run: minimum,
         leaves: &[MINIMUM],
     },
     Step {
         name: "loom",
         checks: "the model checker finds no interleaving that breaks what threads share",
+        pace: Pace::Works,
         run: loom,
         leaves: &[LOOM],
     },
     Step {
         name: "miri",
         checks: "the unsafe code does nothing undefined",
+        pace: Pace::Works,
         run: miri,
         leaves: &[MIRI, SANITIZER],
     },
     Step {
         name: "threads",
         checks: "no program in C or C++ has a data race, with the library or in it",
+        pace: Pace::Works,
         run: threads,
         leaves: &[THREAD],
     },
     Step {
         name: "fuzz",
         checks: "no parser breaks on generated input",
+        pace: Pace::Works,
         run: fuzz,
         leaves: &["fuzz/target"],
     },
     Step {
         name: "cross",
         checks: "contexts, files and streams work on a machine of 32 bits",
+        pace: Pace::Works,
         run: cross,
         leaves: &[],
     },
     Step {
-        name: "boot",
-        checks: "the mediator works under systemd and with control groups of version 2",
-        run: boot,
-        leaves: &["target/xtask/boot"],
-    },
-    Step {
         name: "goals",
         checks: "the goals that repeat on any machine are held",
+        pace: Pace::Works,
         run: goals,
         leaves: &[],
     },
@@ -164,7 +180,7 @@ fn docs(_: &Surroundings) -> Result<Outcome> {
     // Libraries only: the program and the facade are both named `milieu`.
     let mut cargo = process::cargo(["doc", "--workspace", "--lib", "--no-deps", "--all-features"]);
     cargo.env("RUSTDOCFLAGS", "-Dwarnings");
-    all([cargo])
+    all_beside([cargo])
 }
 
 fn features(surroundings: &Surroundings) -> Result<Outcome> {
@@ -183,7 +199,7 @@ fn features(surroundings: &Surroundings) -> Result<Outcome> {
             commands.push(cargo);
         }
     }
-    all(commands)
+    all_beside(commands)
 }
 
 fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
@@ -214,15 +230,14 @@ fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
         cargo.args(["--package", &package.name]);
     }
     cargo.env("CARGO_TARGET_DIR", MINIMUM);
-    all([cargo])
+    all_beside([cargo])
 }
 
 /// The models of contexts are long, and each is a process of its own: those that share
-/// one wait for each other whenever the checker maps a stack. The models of streams take
-/// no time, so their code is not optimized.
+/// one wait for each other whenever the checker maps a stack.
 fn loom(_: &Surroundings) -> Result<Outcome> {
     let test = |words: &[String]| {
-        let mut cargo = process::cargo(["test"]);
+        let mut cargo = process::cargo(["test", "--profile", "models"]);
         cargo
             .args(words)
             .env("RUSTFLAGS", "--cfg loom")
@@ -230,21 +245,17 @@ fn loom(_: &Surroundings) -> Result<Outcome> {
         cargo
     };
     let owned = |words: &[&str]| words.iter().copied().map(str::to_owned).collect::<Vec<_>>();
-    let contexts = owned(&["--release", "-p", CONTEXT, "--test", "loom", "--"]);
-    let list = [contexts.clone(), owned(&["--list", "--format=terse"])].concat();
+    // Built together, so that what they share has one set of features.
+    let packages = owned(&["-p", CONTEXT, "-p", "milieu-stream", "-p", "milieu-threads"]);
+    let of = |words: &[&str]| [packages.clone(), owned(words)].concat();
+    let list = of(&["--test", "loom", "--", "--list", "--format=terse"]);
     let list = process::output(test(&list))?;
     let models = list.lines().filter_map(|line| line.strip_suffix(": test"));
-    let models = models.map(|name| [contexts.clone(), owned(&["--exact", name])].concat());
+    let models = models.map(|name| of(&["--test", "loom", "--", "--exact", name]));
     let models: Vec<_> = models.collect();
     anyhow::ensure!(!models.is_empty(), "{CONTEXT} has no models:\n{list}");
     let ran = tests_side_by_side(&models, test)?;
-    [
-        ["--release", "-p", CONTEXT, "--lib", "news::"].as_slice(),
-        &["-p", "milieu-stream", "--lib"],
-        &["--release", "-p", "milieu-threads", "--lib"],
-    ]
-    .iter()
-    .try_fold(ran, |ran, models| Ok(ran.and(tests(test(&owned(models)))?)))
+    Ok(ran.and(tests(test(&of(&["--lib"])))?))
 }
 
 /// The package of which all tests are run.
@@ -461,11 +472,27 @@ fn goals(_: &Surroundings) -> Result<Outcome> {
 
 /// Runs all of them, also after one has failed.
 fn all(commands: impl IntoIterator<Item = Command>) -> Result<Outcome> {
+    each(commands, |mut command| {
+        eprintln!("$ {}", process::display(&command));
+        Ok(command.status()?.success())
+    })
+}
+
+/// The same where other steps print, too.
+fn all_beside(commands: impl IntoIterator<Item = Command>) -> Result<Outcome> {
+    each(commands, |command| {
+        Ok(process::whole(command)?.status.success())
+    })
+}
+
+fn each(
+    commands: impl IntoIterator<Item = Command>,
+    succeeds: impl Fn(Command) -> Result<bool>,
+) -> Result<Outcome> {
     let mut failures = Vec::new();
-    for mut command in commands {
+    for command in commands {
         let shown = process::display(&command);
-        eprintln!("$ {shown}");
-        if !command.status()?.success() {
+        if !succeeds(command)? {
             failures.push(shown);
         }
     }
