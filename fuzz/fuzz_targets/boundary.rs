@@ -486,6 +486,15 @@ fuzz_target!(|input: &[u8]| {
                     let mut name = text("");
                     (milieu_context_name(cx, index, &mut name), there)
                 }
+                b'T' => {
+                    let mut found = text("");
+                    (milieu_context_text(cx, given, &mut found), there)
+                }
+                b'g' => {
+                    let (mut elements, mut count) = (ptr::null(), 0);
+                    let result = milieu_context_elements(cx, given, &mut elements, &mut count);
+                    (result, there)
+                }
                 b'L' => {
                     let (mut layers, mut count) = (ptr::null(), 0);
                     (milieu_context_layers(cx, &mut layers, &mut count), there)

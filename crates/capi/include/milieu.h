@@ -510,6 +510,23 @@ MILIEU_CHECKED milieu_result milieu_context_name(milieu_context *context, uint32
     milieu_text *name);
 
 /**
+ * The text of a value by its name with placeholders, such as `/sw/%session%/language`, as this
+ * context sees it: for tools, and where the program does not know which values there are.
+ * MILIEU_NO_SUCH where no environment of the coordinator describes it. Valid until the next call
+ * with this context.
+ */
+MILIEU_CHECKED milieu_result milieu_context_text(milieu_context *context, milieu_text name,
+    milieu_text *text);
+
+/**
+ * The elements of an array by its name, such as `/sw/%session%/hosts/#`, up to the first index that
+ * has none; also of an array that is no field of an environment. Valid until the next call with
+ * this context.
+ */
+MILIEU_CHECKED milieu_result milieu_context_elements(milieu_context *context, milieu_text name,
+    const milieu_text **elements, size_t *count);
+
+/**
  * Who gave a value its present content: a file and line, an option; empty for the default and for
  * what the program assigned. Valid until the next call with this context.
  */

@@ -284,6 +284,31 @@ public:
         }
         return all;
     }
+    /**
+     * The text of a value by its name with placeholders, such as `/sw/%session%/language`, as this
+     * context sees it; none where no environment of the coordinator describes it.
+     */
+    [[nodiscard]] std::optional<std::string> text(std::string_view name) const {
+        milieu_text text;
+        const milieu_result result = milieu_context_text(context_, detail::text(name), &text);
+        if (result == MILIEU_NO_SUCH) return std::nullopt;
+        detail::check(result);
+        return std::string(detail::view(text));
+    }
+    /**
+     * The elements of an array by its name, such as `/sw/%session%/hosts/#`, up to the first index
+     * that has none; also of an array that is no field of an environment.
+     */
+    [[nodiscard]] std::vector<std::string> elements(std::string_view name) const {
+        const milieu_text *first;
+        std::size_t count;
+        detail::check(milieu_context_elements(context_, detail::text(name), &first, &count));
+        std::vector<std::string> all;
+        for (const milieu_text *it = first; it != first + count; ++it) {
+            all.emplace_back(detail::view(*it));
+        }
+        return all;
+    }
     /** The number of this context, unique in its process. */
     [[nodiscard]] std::uint64_t identity() const {
         std::uint64_t identity;

@@ -15,8 +15,8 @@ use milieu::{
 use crate::{
     abi::{
         MILIEU_NO_SUCH, MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WRONG_FRAME,
-        milieu_context_options, milieu_destroy, milieu_frame, milieu_layer, milieu_layout,
-        milieu_result, milieu_text,
+        MILIEU_WRONG_NAME, milieu_context_options, milieu_destroy, milieu_frame, milieu_layer,
+        milieu_layout, milieu_result, milieu_text,
     },
     actions::cycle,
     call::{Failure, call, null, out},
@@ -49,11 +49,13 @@ struct Frame {
 #[derive(Default)]
 struct Lent {
     text: String,
+    elements: Vec<String>,
+    texts: Vec<milieu_text>,
     active: Vec<(Arc<str>, String)>,
     layers: Vec<milieu_layer>,
 }
 
-// SAFETY: the pointers among the layers are to the texts beside them.
+// SAFETY: the pointers among texts and layers are to what stands beside them.
 unsafe impl Send for Lent {}
 // SAFETY: as above.
 unsafe impl Sync for Lent {}
@@ -506,6 +508,73 @@ pub unsafe extern "C" fn milieu_context_name(
         lent.text.clear();
         erased.name_into(index, &mut lent.text);
         *name = milieu_text::of(&context.lent.text);
+        Ok(())
+    })
+}
+
+/// The text of a value by its name.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_text(
+    context: *mut milieu_context,
+    name: milieu_text,
+    text: *mut milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, name, text) = unsafe {
+            (
+                using(context.cast_const())?,
+                name.read("name")?,
+                out(text, "text")?,
+            )
+        };
+        let Some(found) = context.erased.text(name) else {
+            let message = format!(
+                "no environment of the coordinator describes `{name}`; a name is as the \
+                 specification has it, with its placeholders"
+            );
+            return Err(Failure::new(MILIEU_NO_SUCH, message));
+        };
+        context.lent.text = found.to_owned();
+        *text = milieu_text::of(&context.lent.text);
+        Ok(())
+    })
+}
+
+/// The elements of an array by its name.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_context_elements(
+    context: *mut milieu_context,
+    name: milieu_text,
+    elements: *mut *const milieu_text,
+    count: *mut usize,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (mut context, name, elements, count) = unsafe {
+            (
+                using(context.cast_const())?,
+                name.read("name")?,
+                out(elements, "elements")?,
+                out(count, "count")?,
+            )
+        };
+        let found = context.erased.elements(name);
+        let found = found.map_err(|error| Failure::new(MILIEU_WRONG_NAME, error))?;
+        let found = found.into_iter().map(str::to_owned).collect();
+        let lent = &mut context.lent;
+        lent.elements = found;
+        lent.texts = lent.elements.iter().map(|it| milieu_text::of(it)).collect();
+        *elements = lent.texts.as_ptr();
+        *count = lent.texts.len();
         Ok(())
     })
 }

@@ -5,8 +5,10 @@
 mod mediated;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use mediated::{Device, IDLE, OTHER, ROUND_ROBIN, Running, end, field, preload, text, until};
 use serde_json::Value;
@@ -209,12 +211,7 @@ fn one_that_runs_away_is_demoted_and_told() {
             spinning.policy() != ROUND_ROBIN
         });
         until("the other one is not lazy", || other.policy() == OTHER);
-        let status = device.milieu(&["--status", "--json"]).output().unwrap();
-        let status = text(&status.stdout);
-        let status = status
-            .lines()
-            .map(|it| serde_json::from_str::<Value>(it).unwrap());
-        let status: Vec<Value> = status.collect();
+        let status = status(&device);
         assert_eq!(
             (&status[0]["rung"], &status[0]["fast"]),
             (&Value::from(rung), &Value::from(0))
@@ -224,6 +221,112 @@ fn one_that_runs_away_is_demoted_and_told() {
         assert_eq!(end(mediator), Some(0));
         assert_eq!(spinning.policy(), OTHER);
     }
+}
+
+/// What begins on one processor, and computes there for as long as it lives.
+fn computing(device: &Device, name: &str) -> Running {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status
+        .lines()
+        .find_map(|it| it.strip_prefix("Cpus_allowed_list:"));
+    let first = allowed.unwrap().trim().split([',', '-']).next().unwrap();
+    let program = device.program(name, "dash");
+    let mut pinned = Command::new("taskset");
+    pinned.args(["-c", first]).arg(program.get_program());
+    pinned.args(["-c", "while :; do :; done"]);
+    Running(pinned.stdin(Stdio::null()).spawn().unwrap())
+}
+
+#[test]
+fn who_waits_for_a_processor_for_too_long_has_a_turn() {
+    for rung in ["idle", "realtime"] {
+        let device = Device::new("j", RULES);
+        let options = ["--wait-max", "0.2", "--turn", "20", "--spin-max", "1000"];
+        let Some((mediator, _news)) = device.mediator(rung, &options) else {
+            continue;
+        };
+        let (other, critical) = (computing(&device, "other"), computing(&device, "crit"));
+        let comes_second = || match rung {
+            "idle" => other.policy() == IDLE,
+            _ => critical.policy() == ROUND_ROBIN,
+        };
+        for _ in 0..3 {
+            until("the other one waits", comes_second);
+            until("it is its turn", || !comes_second());
+        }
+        assert_eq!(end(mediator), Some(0));
+        assert_eq!((other.policy(), critical.policy()), (OTHER, OTHER));
+
+        let options = ["--wait-max", "never", "--spin-max", "1000"];
+        let (mediator, _news) = device.mediator(rung, &options).expect("it did before");
+        until("the other one waits", comes_second);
+        for _ in 0..50 {
+            assert!(comes_second(), "nobody has asked for turns");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(end(mediator), Some(0));
+        assert_eq!((other.policy(), critical.policy()), (OTHER, OTHER));
+    }
+}
+
+#[test]
+fn who_is_blocked_keeps_nobody_waiting_if_so_wished() {
+    for rung in ["idle", "realtime"] {
+        let device = Device::new("k", RULES);
+        let options = [
+            "--leave-while-blocked",
+            "--wait-max",
+            "never",
+            "--spin-max",
+            "1000",
+        ];
+        let Some((mediator, _news)) = device.mediator(rung, &options) else {
+            continue;
+        };
+        let other = device.waiting("other");
+        let until_told = device.path("until");
+        let mut critical = device.program("crit", "dash");
+        critical.args([
+            "-c",
+            "read x; while [ ! -e \"$1\" ]; do :; done; read x",
+            "-",
+        ]);
+        critical.arg(&until_told).stdin(Stdio::piped());
+        let mut critical = Running(critical.spawn().unwrap());
+        let mut asked = critical.0.stdin.take().unwrap();
+        let comes_first = || match rung {
+            "idle" => other.policy() == IDLE,
+            _ => critical.policy() == ROUND_ROBIN,
+        };
+        let fast = || status(&device)[0]["fast"].clone();
+        let is_known = || {
+            status(&device)
+                .iter()
+                .any(|it| it["thread"] == critical.number())
+        };
+        until("it is known", is_known);
+        until("it does not count", || {
+            fast() == 0 && other.policy() == OTHER
+        });
+        asked.write_all(b"\n").unwrap();
+        until("it counts while it computes", || {
+            comes_first() && fast() == 1
+        });
+        fs::write(until_told, "").unwrap();
+        until("it is blocked once more", || {
+            fast() == 0 && other.policy() == OTHER
+        });
+        assert_eq!(end(mediator), Some(0));
+        assert_eq!((other.policy(), critical.policy()), (OTHER, OTHER));
+    }
+}
+
+/// What the mediator says of itself, and of each thread.
+fn status(device: &Device) -> Vec<Value> {
+    let output = device.milieu(&["--status", "--json"]).output().unwrap();
+    let lines = text(&output.stdout);
+    let lines = lines.lines().map(|it| serde_json::from_str(it).unwrap());
+    lines.collect()
 }
 
 /// It knows of no mediator: the preload registers it, with what the patterns say.
@@ -257,14 +360,7 @@ fn a_program_that_is_served_registers_and_is_mediated_with_all_others() {
         .arg("1000")
         .stdin(Stdio::null());
     let served = Running(served.spawn().unwrap());
-    let status = || -> Vec<Value> {
-        let output = device.milieu(&["--status", "--json"]).output().unwrap();
-        let status = text(&output.stdout);
-        status
-            .lines()
-            .map(|it| serde_json::from_str(it).unwrap())
-            .collect()
-    };
+    let status = || status(&device);
     until("it has registered", || status()[0]["programs"] == 1);
     until("the other one is lazy", || other.policy() == IDLE);
     let all = status();

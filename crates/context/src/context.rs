@@ -2,14 +2,13 @@
 
 use std::{marker::PhantomData, mem::MaybeUninit, ops::Deref, sync::Arc, time::Instant};
 
-use milieu_keys::{NameError, Origin, Pattern};
+use milieu_keys::{NameError, Origin};
 
 use crate::{
     Assign, Changed, Coordinator, Entered, Environment, Field, Invalid, Layer, LayerSet, Part,
     Policy, SwitchError, Threads, Value, Writable,
     coordinator::Inner,
     core::Core,
-    elements,
     entered::Captured,
     field::Texts,
     layer::{Binding, Id, LayerCell, Switch, without},
@@ -315,9 +314,7 @@ impl<E: Environment, P: Policy> Context<E, P> {
     ///
     /// Fails where `array` is not a name.
     pub fn elements(&self, array: &str) -> Result<Vec<&str>, NameError> {
-        let pattern = Pattern::parse(array.strip_suffix("/#").unwrap_or(array))?;
-        let name = pattern.resolve(|id| self.core.layer_text(id));
-        Ok(elements::texts(&self.core.root, name.as_str()))
+        self.core.elements_of(array)
     }
 
     /// The value of a layer that is active here, as its author gave it.

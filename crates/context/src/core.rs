@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use milieu_keys::sort;
+use milieu_keys::{NameError, Pattern, sort};
 
 use crate::{
     Descriptor,
@@ -27,6 +27,7 @@ use crate::{
     back::Back,
     batch::{ArrayEdit, Edit},
     coordinator::{Inner, find_cycle},
+    elements,
     evaluate::changed_once,
     failure::{Failed, go_on},
     field::Cell,
@@ -675,6 +676,13 @@ impl Core {
                 Some(text(&spec))
             }
         }
+    }
+
+    /// The elements of an array by its name, which may have placeholders.
+    pub fn elements_of(&self, array: &str) -> Result<Vec<&str>, NameError> {
+        let pattern = Pattern::parse(array.strip_suffix("/#").unwrap_or(array))?;
+        let name = pattern.resolve(|id| self.layer_text(id));
+        Ok(elements::texts(&self.root, name.as_str()))
     }
 
     /// The value of an active layer, as its author gave it.

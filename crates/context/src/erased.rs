@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use milieu_keys::Origin;
+use milieu_keys::{NameError, Origin};
 
 use crate::{
     Captured, ContextOptions, Coordinator, Following, Invalid, LayerSet, Layout, OpenError, Switch,
@@ -324,6 +324,23 @@ impl Erased {
     pub fn name_into(&self, index: usize, name: &mut String) {
         let own = &self.core.plan.values[index].spec.own;
         own.name_into(Layers(&self.core.layers), name);
+    }
+
+    /// The text of a value by its name with placeholders, as
+    /// [`Context::text`](crate::Context::text) says.
+    #[must_use]
+    pub fn text(&self, pattern: &str) -> Option<&str> {
+        self.core.text_of(pattern)
+    }
+
+    /// The elements of an array by its name, as
+    /// [`Context::elements`](crate::Context::elements) says.
+    ///
+    /// # Errors
+    ///
+    /// Fails where `array` is not a name.
+    pub fn elements(&self, array: &str) -> Result<Vec<&str>, NameError> {
+        self.core.elements_of(array)
     }
 
     /// Who gave a value its present content.

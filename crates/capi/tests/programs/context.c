@@ -11,6 +11,12 @@ static milieu_text name_of(milieu_context *cx, uint32_t value) {
     return name;
 }
 
+static milieu_text text_of(milieu_context *cx, const char *name) {
+    milieu_text text;
+    OK(milieu_context_text(cx, milieu_text_of(name), &text));
+    return text;
+}
+
 static void reading_and_frames(void) {
     milieu_coordinator *coordinator;
     milieu_context *cx;
@@ -102,12 +108,23 @@ static void assigning(void) {
     milieu_text ports[] = {milieu_text_of("80"), milieu_text_of("443")};
     OK(station_set_station_ports(cx, ports, 2));
     CHECK(env->station.ports.elements[0] == 80 && env->station.ports.elements[1] == 443);
+    const milieu_text *named;
+    size_t count;
+    OK(milieu_context_elements(cx, milieu_text_of("/station/%session%/hosts/#"), &named, &count));
+    CHECK(count == 2 && milieu_text_is(named[1], "fridge"));
+    EXPECT(MILIEU_WRONG_NAME,
+        milieu_context_elements(cx, milieu_text_of("hosts"), &named, &count));
 
     /* An assignment is one of the name that the value has: it comes back with the session. */
     OK(milieu_context_enter(cx, station_layer_session(milieu_text_of("anna")), &frame));
     OK(station_set_station_language(cx, milieu_text_of("de")));
+    CHECK(milieu_text_is(text_of(cx, "/station/%session%/language"), "de"));
     OK(milieu_context_leave(cx, frame));
     CHECK(milieu_text_is(env->station.language, "en"));
+    CHECK(milieu_text_is(text_of(cx, "/station/%session%/language"), "en"));
+    milieu_text text;
+    EXPECT(MILIEU_NO_SUCH, milieu_context_text(cx, milieu_text_of("/station/de/language"), &text));
+    SAYS("no environment of the coordinator describes `/station/de/language`");
     OK(milieu_context_sync(other));
     OK(milieu_context_enter(other, station_layer_session(milieu_text_of("anna")), &frame));
     CHECK(milieu_text_is(there->station.language, "de"));
@@ -140,7 +157,6 @@ static void assigning(void) {
     /* The key set, held still. */
     milieu_hold *hold;
     const milieu_key *keys;
-    size_t count;
     OK(milieu_hold_new(coordinator, &hold));
     OK(milieu_hold_keys(hold, &keys, &count));
     bool found = false;

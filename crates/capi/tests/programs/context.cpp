@@ -59,7 +59,8 @@ static void exceptions_unwind() {
         ASSERT(std::string_view(error.what()) == "out of here");
     }
     ASSERT(name.getName() == "/station/%/language" && name == "en");
-    ASSERT(tc.layers().empty());
+    ASSERT(tc.layers().empty() && tc.text("/station/%session%/language") == "en");
+    ASSERT(!tc.text("/station/en/language"));
     auto early = [&]() -> int {
         auto session = tc.with<Session>("ben").enter();
         if (name == "fr") return 1;
@@ -135,6 +136,10 @@ static void values() {
     env.station.ports.unset();
     ASSERT(env.station.ports.empty());
     message_of(MILIEU_INVALID, [&] { env.station.hosts = {"a", "b", "c", "d"}; });
+    const std::vector<std::string> hosts = {"oven", "fridge"};
+    ASSERT(tc.elements("/station/%session%/hosts/#") == hosts);
+    ASSERT(tc.elements("/station/%session%/hosts") == hosts && tc.elements("/other").empty());
+    message_of(MILIEU_WRONG_NAME, [&] { (void)tc.elements("hosts"); });
 
     // The same value of another context is a value, too.
     Context other(c);

@@ -90,6 +90,8 @@ static milieu_layer layer(struct arguments *a) {
     R(milieu_context_unset, OF(cx), VALUE, a->cx, a->value)                                   \
     R(milieu_context_forget, OF(cx), TEXT, a->cx, layer(a))                                   \
     R(milieu_context_name, OF(cx), VALUE | OUT, a->cx, a->value, a->out)                      \
+    R(milieu_context_text, OF(cx), TEXT | OUT, a->cx, a->text, a->out)                        \
+    R(milieu_context_elements, OF(cx), TEXT | OUT, a->cx, a->text, a->out, a->out)            \
     R(milieu_context_origin, OF(cx), VALUE | OUT, a->cx, a->value, a->out)                    \
     R(milieu_context_is_default, OF(cx), VALUE | OUT, a->cx, a->value, a->out)                \
     R(milieu_context_role, OF(cx), OUT, a->cx, a->out)                                        \

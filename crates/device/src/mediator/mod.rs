@@ -59,6 +59,11 @@ const AFTERMATH_NS: u64 = 1_000_000_000;
 /// How often everything is looked at while somebody is in the fast region, at most.
 const LOOK_NS: u64 = 150_000_000;
 
+/// How long nobody is looked at, at most: while somebody is in the fast region or blocked,
+/// and else.
+const BUSY_NS: u64 = 200_000_000;
+const IDLE_NS: u64 = 1_000_000_000;
+
 /// In how many looks a program's table is looked for, and then in every such look.
 const SOON: u32 = 4;
 const SELDOM: u32 = 32;
@@ -419,9 +424,13 @@ impl<'n> Device<'n> {
     /// Looks at everything, and does what time has brought. Returns when to come
     /// again, at the latest.
     pub fn look(&mut self, now_ns: u64) -> u64 {
+        self.observe_blocked();
         let is_busy = self.machine.fast_count() > 0;
-        // Between two looks at everything, which takes longer, lazy threads are looked at.
-        let is_all = !is_busy || self.busy_since_ns.is_none() || now_ns >= self.all_due_ns;
+        // Between two looks at everything, which takes longer, lazy threads are looked at,
+        // and blocked ones.
+        let is_quiet = !is_busy && !self.has_blocked();
+        let is_first = is_busy && self.busy_since_ns.is_none();
+        let is_all = is_quiet || is_first || now_ns >= self.all_due_ns;
         if is_busy {
             self.busy_since_ns.get_or_insert(now_ns);
             self.idle_since_ns = None;
@@ -435,7 +444,12 @@ impl<'n> Device<'n> {
             self.processes();
             self.observe();
             self.take_wishes();
-            self.all_due_ns = now_ns.saturating_add(LOOK_NS);
+            let pause = if self.busy_since_ns.is_some() {
+                LOOK_NS
+            } else {
+                IDLE_NS
+            };
+            self.all_due_ns = now_ns.saturating_add(pause);
         }
         let mut actions = Vec::new();
         let mut watch = OfTheDevice {
@@ -451,9 +465,18 @@ impl<'n> Device<'n> {
         }
         self.perform(actions);
         let is_busy = self.machine.fast_count() > 0 || self.busy_since_ns.is_some();
-        let pause = if is_busy { 200_000_000 } else { 1_000_000_000 };
+        let pause = if is_busy || self.has_blocked() {
+            BUSY_NS
+        } else {
+            IDLE_NS
+        };
         let latest = now_ns.saturating_add(pause);
         next.map_or(latest, |it| it.min(latest))
+    }
+
+    /// Whether a critical thread may go on at any time that does not count now.
+    fn has_blocked(&self) -> bool {
+        self.machine.blocked_threads().next().is_some()
     }
 
     /// Lets every thread return, and gives up.

@@ -63,14 +63,34 @@ impl Device<'_> {
                     });
                 }
             }
-            if self.machine.settings().leaves_while_blocked {
-                let stat = self.reader.stat(process, thread);
-                let is_blocked = stat.is_some_and(|it| it.state != 'R');
+            if self.machine.settings().leaves_while_blocked && !self.runs(slot, thread) {
                 self.machine
-                    .set_blocked(slot, is_blocked, &mut |it| actions.push(it));
+                    .set_blocked(slot, true, &mut |it| actions.push(it));
             }
             self.perform(actions);
         }
+    }
+
+    /// Critical threads that were blocked and go on count again.
+    pub(super) fn observe_blocked(&mut self) {
+        let blocked: Vec<(Slot, u32)> = self.machine.blocked_threads().collect();
+        for (slot, thread) in blocked {
+            if self.runs(slot, thread) {
+                let mut actions = Vec::new();
+                self.machine
+                    .set_blocked(slot, false, &mut |it| actions.push(it));
+                self.perform(actions);
+            }
+        }
+    }
+
+    /// Whether a thread has a processor or wants one.
+    fn runs(&mut self, slot: Slot, thread: u32) -> bool {
+        OfTheDevice {
+            known: &self.known,
+            reader: &mut self.reader,
+        }
+        .is_runnable(slot, thread)
     }
 
     /// What a program has changed of a thread that is elsewhere is what it returns to.

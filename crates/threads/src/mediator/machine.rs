@@ -72,6 +72,11 @@ impl Node {
     fn own_urgency(&self) -> Option<Priority> {
         (self.is_critical && !self.is_demoted).then_some(self.priority)
     }
+
+    /// It would be in the fast region if it were not blocked.
+    fn is_away(&self) -> bool {
+        self.is_blocked && !self.is_fast && self.own_urgency().is_some()
+    }
 }
 
 /// Takes what is to be done.
@@ -349,6 +354,14 @@ impl<'m> Machine<'m> {
             .map(|(slot, it)| (slot, it.tid))
     }
 
+    /// Threads that are out of the fast region only while they are blocked.
+    pub fn blocked_threads(&self) -> impl Iterator<Item = (Slot, u32)> + '_ {
+        let leaves = self.settings.leaves_while_blocked;
+        self.threads()
+            .filter(move |(_, it)| leaves && it.is_away())
+            .map(|(slot, it)| (slot, it.tid))
+    }
+
     fn threads(&self) -> impl Iterator<Item = (Slot, &Node)> + '_ {
         let mut link = self.first;
         core::iter::from_fn(move || {
@@ -477,8 +490,7 @@ impl<'m> Machine<'m> {
             return Placement::Own;
         }
         // It would have to wait for the others, lazy, before it could come back.
-        let is_blocked = node.is_blocked && self.settings.leaves_while_blocked;
-        if is_blocked && !node.is_fast && node.own_urgency().is_some() {
+        if self.settings.leaves_while_blocked && node.is_away() {
             return Placement::Own;
         }
         let is_own = match node.is_fast {
