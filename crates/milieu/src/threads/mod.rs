@@ -72,6 +72,6 @@ pub use milieu_threads::{
     mediator::Settings,
     program::StartError,
     rung::{Obstacle, Report, Return, Rung, best, probe},
-    stack::{Learned, Mode, Policy},
+    stack::{Learned, Mode, Policy, Zone, Zones},
     table::{Entry, Region, Scheduling, TableError, View},
 };

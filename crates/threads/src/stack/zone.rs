@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::table::Entry;
+
 /// Where in its stack a thread's peak lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Zone {
@@ -81,6 +83,13 @@ impl Zones {
         Self::new(number(low)?, number(high)?)
     }
 
+    /// In which zone the stack of a thread of the table is; `None` where it was not
+    /// measured.
+    pub fn of(self, entry: &Entry) -> Option<Zone> {
+        let (peak, size) = (entry.stack_kib_peak.into(), entry.stack_kib.into());
+        (size > 0).then(|| self.zone(peak, size))
+    }
+
     /// In which zone of a stack of so many bytes this peak lies.
     pub fn zone(self, peak_bytes: u64, bytes: u64) -> Zone {
         let (peak, bytes) = (u128::from(peak_bytes) * 100, u128::from(bytes));
@@ -122,6 +131,16 @@ impl core::error::Error for ZonesError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::Attributes;
+
+    #[test]
+    fn a_stack_that_was_not_measured_is_in_no_zone() {
+        let mut entry = Entry::of(1, 2, Attributes::default());
+        assert_eq!(Zones::default().of(&entry), None);
+        (entry.stack_kib, entry.stack_kib_peak) = (100, 80);
+        assert_eq!(Zones::default().of(&entry), Some(Zone::High));
+        assert_eq!(Zones::new(10, 90).unwrap().of(&entry), Some(Zone::Normal));
+    }
 
     #[test]
     fn bounds_belong_to_the_normal_zone() {
