@@ -15,9 +15,9 @@ use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, Package};
 use crate::process;
 
 /// Run every check that a change must pass, as named and timed steps.
@@ -68,6 +68,14 @@ enum Pace {
 struct Surroundings {
     metadata: Metadata,
     fuzz_seconds: u64,
+}
+
+impl Surroundings {
+    /// The package of the workspace of which this is so.
+    fn package(&self, is_it: impl Fn(&Package) -> bool) -> Result<&Package> {
+        let found = self.metadata.packages.iter().find(|it| is_it(it));
+        found.context("a package is not there that a step is about")
+    }
 }
 
 /// How a step ended.

@@ -63,7 +63,8 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 /// Builds a benchmark and says where its program lies.
 ///
 /// Those of the same name are built as well, with the features that all packages
-/// together want: whatever two benchmarks share is built once.
+/// together want: whatever two benchmarks share is built once. Those of one name are all
+/// built, so one that CI does not ask for has a name of its own.
 pub fn build(package: &str, bench: &str) -> Result<PathBuf> {
     let messages = process::output(process::cargo([
         "bench",

@@ -8,6 +8,7 @@
 
 mod bench;
 mod boot;
+mod built;
 mod ci;
 mod cross;
 mod dist;

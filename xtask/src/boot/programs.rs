@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 
+use crate::built;
 use crate::metadata::{Metadata, target_directory};
 use crate::process;
 
@@ -30,25 +30,6 @@ const SKIPS: &[(&str, &str)] = &[
     // It asks compilers, which the machine has not.
     ("stack_emit", ""),
 ];
-
-/// What Cargo tells of something that it has built.
-#[derive(Deserialize)]
-struct Built {
-    executable: Option<PathBuf>,
-    manifest_path: PathBuf,
-    target: Target,
-    profile: Profile,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Profile {
-    test: bool,
-}
 
 /// Builds everything and lays it out on a disk.
 pub fn make(folder: &Path, short: bool) -> Result<()> {
@@ -121,7 +102,7 @@ fn tests(short: bool) -> Result<Vec<(String, PathBuf)>> {
     let metadata = Metadata::read()?;
     // With the features of all packages, as the tests of this machine are built. The
     // command itself is built with its test.
-    let mut cargo = process::cargo(["test", "--no-run", "--message-format=json"]);
+    let mut cargo = process::cargo(["test"]);
     cargo.args(["--workspace", "--all-features"]);
     let mut wanted = Vec::new();
     for (name, only) in TESTS {
@@ -142,22 +123,12 @@ fn tests(short: bool) -> Result<Vec<(String, PathBuf)>> {
             wanted.push((&package.manifest_path, name.replace('-', "_")));
         }
     }
-    eprintln!("$ {}", process::display(&cargo));
-    let said = process::output(cargo)?;
-    let mut found = Vec::new();
-    for line in said.lines() {
-        let Ok(built) = serde_json::from_str::<Built>(line) else {
-            continue;
-        };
-        let is_wanted = wanted.iter().any(|(manifest, name)| {
-            **manifest == built.manifest_path && *name == built.target.name
-        });
-        if built.profile.test && is_wanted {
-            let program = built.executable.context("a test is a program")?;
-            found.push((built.target.name, program));
-        }
-    }
-    Ok(found)
+    let is_wanted = |it: &built::Program| {
+        let mut wanted = wanted.iter();
+        wanted.any(|(manifest, name)| **manifest == it.manifest_path && *name == it.name)
+    };
+    let built = built::tests(cargo)?.into_iter().filter(is_wanted);
+    Ok(built.map(|it| (it.name, it.path)).collect())
 }
 
 /// Puts a program there, without what only debuggers read.

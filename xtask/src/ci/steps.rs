@@ -1,15 +1,15 @@
 //! The steps of `cargo xtask ci`, cheapest first.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use anyhow::Result;
 
 use super::harness::{self, Harness};
 use super::{Outcome, Pace, Step, Surroundings, examples};
-use crate::metadata::Package;
-use crate::{boot, cross, experiment, fuzz, goals, process, targets, tidy};
+use crate::metadata::{Package, Target};
+use crate::{boot, built, cross, experiment, fuzz, goals, process, targets, tidy};
 
 /// Where steps build that share nothing with the others.
 const MINIMUM: &str = "target/minimum";
@@ -155,26 +155,36 @@ fn clippy(_: &Surroundings) -> Result<Outcome> {
     all([workspace, fuzz])
 }
 
-/// Many a test waits or has one thread, so the test programs run side by side.
+/// Many a test waits or has one thread, so the test programs run side by side: as Cargo
+/// would start them, which itself takes longer than many of them.
 fn test(surroundings: &Surroundings) -> Result<Outcome> {
-    let test = |program: &[String]| {
-        let mut cargo = process::cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
-        cargo.args(program);
-        // A change is judged by what it changes, and not by cases that it is the
-        // first to meet; runs by hand meet others each time.
-        cargo.env("PROPTEST_RNG_SEED", "20021");
+    let test = || {
+        let mut cargo = process::cargo(["test", "--workspace", "--all-features"]);
+        cargo.env(SEED, SEED_VALUE);
         cargo
     };
-    let built = all([test(&["--no-run".to_owned()])])?;
-    if built != Outcome::of(true) {
-        return Ok(built);
-    }
-    let mut programs: Vec<_> = ["--doc", "--lib", "--bins"]
-        .map(|kind| vec![kind.to_owned()])
-        .into();
-    programs.extend(integration_tests(&surroundings.metadata.packages));
-    tests_side_by_side(&programs, test)
+    let mut programs = built::tests(test())?;
+    programs.sort_by_cached_key(|it| place(&it.name, &it.source));
+    let mut samples = test();
+    samples.args(["--doc", "--no-fail-fast"]);
+    let in_package = |program: built::Program| {
+        let package = surroundings.package(|it| it.manifest_path == program.manifest_path)?;
+        Ok((program, package))
+    };
+    let programs = programs.into_iter().map(in_package);
+    let start = |(program, package): &(built::Program, &Package)| {
+        let mut command = program.start(package);
+        command.env(SEED, SEED_VALUE);
+        command
+    };
+    let ran = tests_side_by_side(&programs.collect::<Result<Vec<_>>>()?, start)?;
+    Ok(tests(samples)?.and(ran))
 }
+
+/// A change is judged by what it changes, and not by cases that it is the first to meet;
+/// runs by hand meet others each time.
+const SEED: &str = "PROPTEST_RNG_SEED";
+const SEED_VALUE: &str = "20021";
 
 fn docs(_: &Surroundings) -> Result<Outcome> {
     // Libraries only: the program and the facade are both named `milieu`.
@@ -236,7 +246,7 @@ fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
 /// The models of contexts are long, and each is a process of its own: those that share
 /// one wait for each other whenever the checker maps a stack.
 fn loom(_: &Surroundings) -> Result<Outcome> {
-    let test = |words: &[String]| {
+    let test = |words: &Vec<String>| {
         let mut cargo = process::cargo(["test", "--profile", "models"]);
         cargo
             .args(words)
@@ -307,7 +317,7 @@ const NOT_INTERPRETED: (&[&str], &[&str]) = (
 /// Miri interprets on one processor, so the test programs run side by side.
 fn miri(surroundings: &Surroundings) -> Result<Outcome> {
     if process::succeeds_silently(process::cargo_of("nightly", ["miri", "--version"])) {
-        let test = |program: &[String]| {
+        let test = |program: &Vec<String>| {
             let mut cargo = process::cargo_of("nightly", ["miri", "test"]);
             cargo.args(program).env("CARGO_TARGET_DIR", MIRI);
             if !program.iter().any(|it| it == CONTEXT) {
@@ -321,8 +331,7 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
             words.map(str::to_owned).collect::<Vec<_>>()
         };
         let mut programs: Vec<_> = OTHERS.map(|(package, tests)| of(package, tests)).into();
-        let packages = &surroundings.metadata.packages;
-        let context = packages.iter().find(|it| it.name == CONTEXT);
+        let context = surroundings.package(|it| it.name == CONTEXT)?;
         programs.push(of(CONTEXT, &["--lib"]));
         let interpret_all = std::env::var_os(INTERPRET_ALL).is_some();
         let mut long = Vec::new();
@@ -401,7 +410,7 @@ fn threads(surroundings: &Surroundings) -> Result<Outcome> {
         });
     }
     let host = fuzz::host()?;
-    let test = |programs: &[String]| {
+    let test = |programs: &Vec<String>| {
         let mut cargo = process::cargo_of("nightly", ["test", "-Zbuild-std", "--target", &host]);
         cargo.args(["-p", CAPI, "--all-features", "--no-fail-fast"]);
         cargo
@@ -412,9 +421,7 @@ fn threads(surroundings: &Surroundings) -> Result<Outcome> {
             .env("MILIEU_SANITIZER", "thread");
         cargo
     };
-    let packages = &surroundings.metadata.packages;
-    let capi = packages.iter().filter(|package| package.name == CAPI);
-    let mut programs = integration_tests(capi);
+    let mut programs = integration_tests(surroundings.package(|it| it.name == CAPI)?);
     programs.retain(|it| !WITHOUT_PROGRAMS.contains(&it[1].as_str()));
     let built = all([test(
         &[&["--no-run".to_owned()], &*programs.concat()].concat(),
@@ -508,60 +515,63 @@ fn each(
 
 /// Tests that wait for compilers, or repeat what they measure: from the longest to a
 /// quarter of a minute.
-const LONG_TESTS: [&str; 14] = [
+const LONG_TESTS: [&str; 18] = [
     "dist",
+    "bench_known",
+    "weather_station_cpp",
     "streams",
     "cpp",
-    "station",
-    "weather_station_cpp",
     "abi",
-    "guide",
-    "stream",
-    "refused",
-    "bench_known",
-    "threads",
-    "acts",
-    "ui",
+    "alone",
+    "model",
     "c",
+    "ui",
+    "cases",
+    "worlds",
+    "threads",
+    "guide",
+    "station",
+    "durability",
+    "refused",
+    "compile_fail",
 ];
 
-/// What tells Cargo the integration tests of these packages, name by name, first
-/// those that take the longest and then those with the largest source: the short
-/// ones fill what is left.
-fn integration_tests<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<Vec<String>> {
-    let mut bytes = BTreeMap::new();
-    for target in packages.into_iter().flat_map(|it| it.targets_of("test")) {
-        let source = std::fs::metadata(&target.src_path).map_or(0, |file| file.len());
-        *bytes.entry(&target.name).or_insert(0) += source;
-    }
-    let mut names: Vec<_> = bytes.into_iter().collect();
-    let place = |name: &str| LONG_TESTS.iter().position(|it| *it == name);
-    names.sort_by_key(|(name, bytes)| (place(name).unwrap_or(LONG_TESTS.len()), Reverse(*bytes)));
-    let option = |(name, _): (&String, u64)| vec!["--test".to_owned(), name.clone()];
-    names.into_iter().map(option).collect()
+/// In which order tests run: first those that take the longest and then those with the
+/// largest source, as the short ones fill what is left.
+fn place(name: &str, source: &Path) -> (usize, Reverse<u64>) {
+    let place = LONG_TESTS.iter().position(|it| *it == name);
+    let bytes = std::fs::metadata(source).map_or(0, |file| file.len());
+    (place.unwrap_or(LONG_TESTS.len()), Reverse(bytes))
 }
 
-/// Runs test programs, each of what it tells Cargo, on all processors and counts
-/// their tests.
-fn tests_side_by_side(
-    programs: &[Vec<String>],
-    cargo: impl Fn(&[String]) -> Command + Sync,
+/// What tells Cargo the integration tests of a package, in their order.
+fn integration_tests(package: &Package) -> Vec<Vec<String>> {
+    let mut targets: Vec<_> = package.targets_of("test").collect();
+    targets.sort_by_cached_key(|it| place(&it.name, &it.src_path));
+    let option = |it: &Target| vec!["--test".to_owned(), it.name.clone()];
+    targets.into_iter().map(option).collect()
+}
+
+/// Runs test programs, each by its command, on all processors and counts their tests.
+fn tests_side_by_side<T: Sync>(
+    programs: &[T],
+    command: impl Fn(&T) -> Command + Sync,
 ) -> Result<Outcome> {
-    let run = |program: &Vec<String>| process::whole(cargo(program));
+    let run = |program: &T| -> Result<(String, Output)> {
+        let command = command(program);
+        let shown = process::display(&command);
+        Ok((shown, process::whole(command)?))
+    };
     let mut ran = Outcome::counted(0, 0);
-    for (program, output) in programs.iter().zip(process::side_by_side(programs, run)) {
-        let output = output?;
+    for ended in process::side_by_side(programs, run) {
+        let (shown, output) = ended?;
         let mut harness = Harness::default();
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             harness.line(line);
         }
         // A program that ended early may have said why where no harness looks.
-        let shown = format!(
-            "{}: {}\n{}",
-            program.join(" "),
-            output.status,
-            harness::tail(&String::from_utf8_lossy(&output.stderr))
-        );
+        let error = String::from_utf8_lossy(&output.stderr);
+        let shown = format!("{shown}: {}\n{}", output.status, harness::tail(&error));
         ran = ran.and(harness.outcome(output.status.success(), &shown));
     }
     Ok(ran)

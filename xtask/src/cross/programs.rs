@@ -143,21 +143,19 @@ const PROGRAMS: &[Program] = &[
 pub fn run(target: &Target, no_run: bool) -> Result<(u64, u64)> {
     let folder = target_directory()?.join(target.folder());
     let library = folder.join("debug/libmilieu_capi.a");
-    let (mut passed, mut failed) = (0, 0);
-    for program in PROGRAMS {
+    let passes = |program: &Program| {
         let ended = build(target, program, &library).and_then(|built| match no_run {
             true => Ok(()),
             false => start(target, program, &built),
         });
-        match ended {
-            Ok(()) => passed += 1,
-            Err(error) => {
-                eprintln!("{} on {}: {error:#}", program.source, target.name);
-                failed += 1;
-            }
+        if let Err(error) = &ended {
+            eprintln!("{} on {}: {error:#}", program.source, target.name);
         }
-    }
-    Ok((passed, failed))
+        ended.is_ok()
+    };
+    let ended = process::side_by_side(PROGRAMS, passes);
+    let passed = ended.iter().filter(|passed| **passed).count();
+    Ok((passed as u64, (ended.len() - passed) as u64))
 }
 
 fn build(target: &Target, program: &Program, library: &Path) -> Result<PathBuf> {
