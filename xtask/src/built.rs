@@ -65,8 +65,8 @@ fn programs(said: &str) -> Vec<Program> {
 }
 
 impl Program {
-    /// The program as `cargo test` starts it, in a package of the workspace. Where
-    /// libraries are Cargo has told us, as it would tell that.
+    /// The program as `cargo test` starts it, in a package of the workspace. The path of
+    /// libraries is the one that Cargo has given to us.
     pub fn start(&self, package: &Package) -> Command {
         let folder = package.manifest_path.parent().unwrap_or(process::root());
         let mut command = process::command(&self.path.to_string_lossy());

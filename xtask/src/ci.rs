@@ -1,10 +1,10 @@
 //! `cargo xtask ci`: every check that a change must pass.
 //!
 //! The checks are named steps, run one after the other; only those that do nothing but
-//! compile run beside those that mostly wait. A failure does not stop the later ones. A step that this machine cannot run says so, with the
-//! command that mends it. The end repeats what failed, with what the test said;
-//! the last line is `N passed, N failed`, where each test counts as one, and each
-//! step without tests of its own.
+//! compile run beside those that mostly wait. A failure does not stop the later ones. A
+//! step that this machine cannot run says so, with the command that mends it. The end
+//! repeats what failed, with what the test said; the last line is `N passed, N failed`,
+//! where each test counts as one, and each step without tests of its own.
 
 mod examples;
 mod harness;
