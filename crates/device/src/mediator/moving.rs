@@ -63,9 +63,10 @@ impl Device<'_> {
                     });
                 }
             }
-            if self.machine.settings().leaves_while_blocked && !self.runs(slot, thread) {
+            if self.machine.settings().leaves_while_blocked {
+                let is_blocked = !self.runs(slot, thread);
                 self.machine
-                    .set_blocked(slot, true, &mut |it| actions.push(it));
+                    .set_blocked(slot, is_blocked, &mut |it| actions.push(it));
             }
             self.perform(actions);
         }
