@@ -196,19 +196,9 @@ fn programs_with_sanitizers_do_the_same() {
             }
             _ => String::new(),
         };
-        // Others leave memory behind, or look at what sanitizers change; and the one for
-        // threads knows none of C's own, without us as well.
-        let known = (sanitizer != "thread").then_some("c11");
-        let cases = [
-            "joined",
-            "exits",
-            "detached",
-            "keys",
-            "contended",
-            "priorities",
-            "names",
-        ];
-        let cases: Vec<_> = cases.into_iter().chain(known).map(str::to_owned).collect();
+        let mut cases = cases(&program);
+        cases.retain(|it| !changed_by(sanitizer).contains(&it.as_str()));
+        assert!(cases.len() >= 20, "{cases:?}");
         let settings = mediated(&folder);
         let mut worlds = vec![World::served("quiet=yes")];
         worlds.extend(settings.iter().map(|it| World::served(it)));
@@ -216,6 +206,29 @@ fn programs_with_sanitizers_do_the_same() {
             world.first = &first;
         }
         is_the_same(&program, &cases, &worlds);
+    }
+}
+
+/// Cases that end in another way with a sanitizer, without us as well.
+fn changed_by(sanitizer: &str) -> &'static [&'static str] {
+    match sanitizer {
+        // Both have their own stack for signals, handler for overflows and large mappings.
+        "address" => &["alternate-stacks", "overflow", "exhausted"],
+        // It knows neither C's own threads nor a `main` that ends first, takes large
+        // stacks, and refuses threads after a fork; some cases are what it reports; and it
+        // reports an overflow only where the stack for signals is that of the preload.
+        "thread" => &[
+            "overflow",
+            "main-ends-first",
+            "c11",
+            "stacks",
+            "large-storage",
+            "forked",
+            "locks",
+            "files",
+            "exhausted",
+        ],
+        _ => &[],
     }
 }
 
