@@ -174,6 +174,23 @@ static void threads_go_and_return(void)
     CHECK(pthread_join(critical.thread, NULL) == 0);
 }
 
+/* What is asked for a group of processes is known when threads are looked at next. */
+static void threads_are_told_as_a_group(void)
+{
+    struct thread critical;
+    CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&over, NULL, 2) == 0);
+    begins(&critical, "probe", 1);
+    CHECK(setpgid(0, 0) == 0 && getpriority(PRIO_PROCESS, 0) == 0);
+    CHECK(setpriority(PRIO_PGRP, 0, 5) == 0 && getpriority(PRIO_PGRP, 0) <= 5);
+    while (getpriority(PRIO_PROCESS, 0) != 5 || is_lazy(number()) != can_be_lazy())
+        sched_yield();
+    pthread_barrier_wait(&over);
+    CHECK(pthread_join(critical.thread, NULL) == 0);
+    CHECK(!is_lazy(number()) && nice_of(number()) == 5 && policy_of(number()) == SCHED_OTHER);
+    CHECK(setpriority(PRIO_PGRP, 0, 0) == 0 && getpriority(PRIO_PROCESS, 0) == 0);
+}
+
 /* Who is bound to be lazy waits without a critical thread, until its attributes change. */
 static void threads_are_lazy_by_themselves(void)
 {
@@ -433,6 +450,9 @@ int main(int count, char **arguments)
             threads_are_lazy_by_themselves();
         threads_go_and_return();
         owners_are_boosted();
+        /* Nor can such a program take it back. */
+        if (count == 2)
+            threads_are_told_as_a_group();
     }
     puts("done");
     return 0;
