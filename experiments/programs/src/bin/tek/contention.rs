@@ -1,10 +1,11 @@
-//! Two critical threads that answer events beside many that work (Figures 9 and 10).
+//! Two critical threads that answer events beside many that work (Figures 9 and 10), all
+//! of one program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use experiments::{Failed, number as parameter, text, whole};
-use milieu::threads::{Mediator, Priority, Rung};
+use milieu::threads::{Priority, Rung};
 use milieu_bench::run::protocol::Start;
 
 use super::work::{self, Ending, Events, Gate};
@@ -28,8 +29,8 @@ struct Load {
 }
 
 /// What came out of one run.
-#[derive(Default)]
-struct Run {
+#[derive(Default, serde::Serialize, serde::Deserialize)]
+pub struct Run {
     responses_ms: Vec<f64>,
     voluntary: u64,
     involuntary: u64,
@@ -48,15 +49,25 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         has_weights: text(start, "groups")? == "weights",
     };
     let rung = rung(start)?;
+    let run = |is_mediated| run(&load, rung.filter(|_| is_mediated));
+    compare(whole(start, "pairs")?, rung.is_some(), run)
+}
+
+/// Pairs of runs without a mediator and with one, right after each other.
+pub fn compare(
+    pairs: u64,
+    works: bool,
+    run: impl Fn(bool) -> Result<Run, Failed>,
+) -> Result<Numbers, Failed> {
     let (mut native, mut mediated) = (Run::default(), Run::default());
-    for pair in 0..whole(start, "pairs")? {
+    for pair in 0..pairs {
         // Which of the two is first takes turns, so that what drifts is the same for both.
         for is_mediated in [pair % 2 == 1, pair % 2 == 0] {
-            let (means, sum) = match is_mediated {
-                true => (rung, &mut mediated),
-                false => (None, &mut native),
+            let sum = match is_mediated {
+                true => &mut mediated,
+                false => &mut native,
             };
-            sum.add(run(&load, means)?);
+            sum.add(run(is_mediated)?);
         }
     }
     let per_event = |count: u64, of: &Run| number(count) / number(of.responses_ms.len() as u64);
@@ -67,7 +78,7 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         per_event(mediated.involuntary, &mediated),
     ];
     Ok(vec![
-        ("works", f64::from(u8::from(rung.is_some()))),
+        ("works", f64::from(u8::from(works))),
         ("response_default_ms", before),
         ("response_ms", after),
         ("times", before / after),
@@ -88,7 +99,8 @@ fn worst(of: &[f64]) -> f64 {
 }
 
 impl Run {
-    fn add(&mut self, other: Run) {
+    /// Takes in what another has measured.
+    pub fn add(&mut self, other: Run) {
         self.responses_ms.extend(other.responses_ms);
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
@@ -117,10 +129,15 @@ fn run(load: &Load, rung: Option<Rung>) -> Result<Run, Failed> {
             workers.push(worker.spawn_scoped(scope, move || toil(nice, gate, is_over))?);
         }
         let mut critical = Vec::new();
-        for (source, role) in sources.into_iter().zip(["urgent/probe", "urgent/display"]) {
+        for (mut source, role) in sources.into_iter().zip(["urgent/probe", "urgent/display"]) {
             let thread = mediator.thread(role)?.critical(Priority::default());
             let (gate, mediator) = (&gate, &mediator);
-            let answer = move || answer(source, load, gate, mediator);
+            let answer = move || {
+                gate.pass();
+                answer(load.events, load.work_ms, || {
+                    mediator.blocking(|| source.next())
+                })
+            };
             critical.push(thread.spawn_scoped(scope, answer)?);
         }
         gate.open();
@@ -138,7 +155,7 @@ fn run(load: &Load, rung: Option<Rung>) -> Result<Run, Failed> {
 }
 
 /// A thread that always has something to do.
-fn toil(nice: i32, gate: &Gate, is_over: &AtomicBool) -> Run {
+pub fn toil(nice: i32, gate: &Gate, is_over: &AtomicBool) -> Run {
     // SAFETY: has no pointers; in Linux it is of this thread alone.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     gate.pass();
@@ -159,17 +176,17 @@ fn toil(nice: i32, gate: &Gate, is_over: &AtomicBool) -> Run {
     run
 }
 
-/// A thread that answers events, each by some work.
-fn answer(mut source: Events, load: &Load, gate: &Gate, mediator: &Mediator) -> Run {
-    gate.pass();
+/// A thread that answers events, each by some work; `next` waits for one and says since
+/// when it is there.
+pub fn answer(events: u64, work_ms: f64, mut next: impl FnMut() -> Option<f64>) -> Run {
     let mut run = Run::default();
     // The first finds everything cold.
     let mut before = (0, 0);
-    for number in 0..=load.events {
-        let Some(sent) = mediator.blocking(|| source.next()) else {
+    for number in 0..=events {
+        let Some(sent) = next() else {
             break;
         };
-        work::work(load.work_ms);
+        work::work(work_ms);
         if number > 0 {
             run.responses_ms.push((work::now() - sent) * 1e3);
         } else {

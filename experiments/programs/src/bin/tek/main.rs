@@ -7,6 +7,7 @@
 
 mod contention;
 mod crowd;
+mod device;
 mod guard;
 mod inversion;
 mod rights;
@@ -25,11 +26,17 @@ use milieu::threads::{Mediator, Options, Rung};
 use milieu_bench::run::protocol::{self, Measured, Measurement, Start};
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(work::EVENTS) {
-        work::send_events();
-        return ExitCode::SUCCESS;
-    }
-    match protocol::application(|start, _| measure(start)) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let ended = match arguments.split_first() {
+        Some((what, _)) if what == work::EVENTS => {
+            work::send_events();
+            Ok(())
+        }
+        Some((what, rest)) if what == device::TOILS => device::toil(rest),
+        Some((what, rest)) if what == device::ANSWERS => device::answer(rest),
+        _ => protocol::application(|start, _| measure(start)).map_err(Failed::from),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -44,6 +51,7 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
     }
     let measured = match text(start, "measure")?.as_str() {
         "contention" => contention::measure(start)?,
+        "device" => device::measure(start)?,
         "switches" => switches::measure(start)?,
         "inversion" => inversion::measure(start)?,
         "guard" => guard::measure(start)?,

@@ -22,6 +22,12 @@ pub fn now() -> f64 {
     seconds(ClockId::CLOCK_MONOTONIC)
 }
 
+/// Sleeps until that time has come.
+pub fn sleep_until(due: f64) {
+    let rest = Duration::try_from_secs_f64(due - now());
+    std::thread::sleep(rest.unwrap_or_default());
+}
+
 /// The processor time of this thread, in seconds.
 pub fn processor() -> f64 {
     seconds(ClockId::CLOCK_THREAD_CPUTIME_ID)
