@@ -313,13 +313,14 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
 /// Whoever has worked for a slice is taken off for threads that have waited, lazy ones
 /// among them, so critical threads have a longer one. The longer that of a thread is, the
 /// later is its turn to begin it: those of little weight come after critical ones then,
-/// and not only with a smaller share beside them.
+/// and not only with a smaller share beside them. They wait for one another for as long,
+/// each, so that it is no longer than that takes.
 #[must_use]
 pub fn slice_ns(rung: Rung, to: Placement) -> u64 {
     match (rung, to) {
         (Rung::Realtime, _) | (_, Placement::Own) => 0,
         (_, Placement::Fast(_)) => 20_000_000,
-        (Rung::Nice, Placement::Lazy | Placement::Bound) => 50_000_000,
+        (Rung::Nice, Placement::Lazy | Placement::Bound) => 7_000_000,
         (_, Placement::Lazy | Placement::Bound) => 0,
     }
 }
