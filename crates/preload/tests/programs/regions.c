@@ -188,7 +188,7 @@ static void threads_are_told_as_a_group(void)
     pthread_barrier_wait(&over);
     CHECK(pthread_join(critical.thread, NULL) == 0);
     CHECK(!is_lazy(number()) && nice_of(number()) == 5 && policy_of(number()) == SCHED_OTHER);
-    CHECK(setpriority(PRIO_PGRP, 0, 0) == 0 && getpriority(PRIO_PROCESS, 0) == 0);
+    CHECK(setpriority(PRIO_PGRP, 0, 7) == 0 && getpriority(PRIO_PROCESS, 0) == 7);
 }
 
 /* Who is bound to be lazy waits without a critical thread, until its attributes change. */
