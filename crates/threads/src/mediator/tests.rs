@@ -95,6 +95,10 @@ impl Watch for Asleep {
         0
     }
 
+    fn processors(&self) -> u64 {
+        1
+    }
+
     fn cpu_ns(&mut self, _: Slot, _: u32) -> Option<u64> {
         Some(0)
     }
@@ -522,11 +526,17 @@ struct Processor {
     sleeping: usize,
     turns_ns: u64,
     runs_next: usize,
+    /// With how many of them the critical one shared it at most.
+    most_beside: usize,
 }
 
 impl Watch for Processor {
     fn takes_ns(&self) -> u64 {
         500
+    }
+
+    fn processors(&self) -> u64 {
+        1
     }
 
     fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
@@ -549,6 +559,8 @@ impl Processor {
         let next = (0..=count).map(|it| (self.runs_next + it) % (count + 1));
         let next = next.into_iter().find(|it| may_run(*it)).expect("somebody");
         self.runs_next = next + 1;
+        let beside = (0..count).filter(|it| may_run(*it)).count();
+        self.most_beside = self.most_beside.max(beside);
         self.turns_ns += u64::from(machine.is_turn()) * SLICE;
         if next < count {
             self.cpu_ns[next] += SLICE;
@@ -558,9 +570,23 @@ impl Processor {
     }
 }
 
-/// The waits of so many lazy threads of which some sleep, for so long, and the share of
-/// turns; whether turns were too short.
-fn waits_of(threads: usize, sleeping: usize, settings: Settings) -> (Vec<u64>, f64, bool) {
+/// What so many lazy threads of which some sleep have seen in a long time.
+struct Seen {
+    waits: Vec<u64>,
+    /// Of the time.
+    turns: f64,
+    most_beside: usize,
+    was_too_short: bool,
+}
+
+impl Seen {
+    /// In milliseconds.
+    fn worst(&self) -> u64 {
+        self.waits.iter().max().expect("they wait") / MILLISECOND
+    }
+}
+
+fn seen(threads: usize, sleeping: usize, settings: Settings) -> Seen {
     let mut nodes = vec![Node::default(); threads + 1];
     let mut machine = Machine::new(&mut nodes, settings);
     let mut processor = Processor {
@@ -570,6 +596,7 @@ fn waits_of(threads: usize, sleeping: usize, settings: Settings) -> (Vec<u64>, f
         sleeping,
         turns_ns: 0,
         runs_next: 0,
+        most_beside: 0,
     };
     for slot in 0..threads as u32 {
         machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
@@ -586,12 +613,15 @@ fn waits_of(threads: usize, sleeping: usize, settings: Settings) -> (Vec<u64>, f
         processor.run(&machine, now);
         now += SLICE;
     }
+    let mut waits = processor.waits;
     let left = processor.waited_since.iter().skip(sleeping);
-    processor
-        .waits
-        .extend(left.map(|it| now.saturating_sub(*it)));
-    let share = processor.turns_ns as f64 / (now - begun) as f64;
-    (processor.waits, share, machine.was_too_short())
+    waits.extend(left.map(|it| now.saturating_sub(*it)));
+    Seen {
+        waits,
+        turns: processor.turns_ns as f64 / (now - begun) as f64,
+        most_beside: processor.most_beside,
+        was_too_short: machine.was_too_short(),
+    }
 }
 
 /// Each of them, and not only the lazy region as a whole.
@@ -604,16 +634,25 @@ fn nobody_waits_for_longer_than_is_set() {
                 lazy_wait_ns_max: Some(wait * MILLISECOND),
                 ..Settings::default()
             };
-            let (waits, share, was_too_short) = waits_of(threads, 0, settings);
-            let worst = waits.iter().max().expect("they wait") / MILLISECOND;
-            let case = (wait, threads, worst, share);
-            assert!(worst <= wait + 4 && !was_too_short, "{case:?}");
-            assert!((0.045..=0.5).contains(&share), "{case:?}");
+            let seen = seen(threads, 0, settings);
+            let case = (wait, threads, seen.worst(), seen.turns);
+            assert!(seen.worst() <= wait + 4 && !seen.was_too_short, "{case:?}");
+            assert!((0.045..=0.5).contains(&seen.turns), "{case:?}");
         }
     }
 }
 
-/// Where both cannot be had, the share counts, and it is told.
+/// A critical thread shares the processor with a few at a time, however many are due.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn turns_are_for_a_few_at_a_time() {
+    for threads in [16, 64, 300] {
+        assert_eq!(seen(threads, 0, Settings::default()).most_beside, 3);
+    }
+}
+
+/// Where both cannot be had, the share counts, and it is told. Those that have waited longest
+/// come first, so that everybody waits alike.
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn turns_are_no_more_of_the_time_than_is_set() {
@@ -623,14 +662,16 @@ fn turns_are_no_more_of_the_time_than_is_set() {
             turn_percent_max: percent,
             ..Settings::default()
         };
-        let (waits, share, was_too_short) = waits_of(300, 0, settings);
-        let worst = waits.iter().max().expect("they wait") / MILLISECOND;
-        assert!(worst > 250 && was_too_short, "{worst}");
+        let seen = seen(300, 0, settings);
+        assert!(seen.worst() > 250 && seen.was_too_short, "{}", seen.worst());
         let most = f64::from(percent) / 100.0;
         assert!(
-            (most * 0.8..=most + 0.02).contains(&share),
-            "{percent} {share}"
+            (most * 0.8..=most + 0.02).contains(&seen.turns),
+            "{percent} {}",
+            seen.turns
         );
+        let once = 300.0 * 4.0 * 4.0 / 3.0 / seen.turns;
+        assert!((seen.worst() as f64) < 1.2 * once, "{percent} {} {once}", seen.worst());
     }
 }
 
@@ -639,8 +680,75 @@ fn turns_are_no_more_of_the_time_than_is_set() {
 #[test]
 fn who_sleeps_has_no_turn() {
     let settings = Settings::default();
-    let (_, share, _) = waits_of(300, 299, settings);
+    let share = seen(300, 299, settings).turns;
     assert!((0.04..=0.06).contains(&share), "{share}");
+}
+
+/// Lazy threads that have so much of a processor since the last look, in percent.
+struct Fed {
+    now_ns: u64,
+    percent: u64,
+    starving: u32,
+}
+
+impl Watch for Fed {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn processors(&self) -> u64 {
+        2
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
+        let is_starving = slot.0 < self.starving;
+        Some(self.now_ns / 100 * if is_starving { 0 } else { self.percent })
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        true
+    }
+}
+
+/// Whether there was a turn in ten seconds, and who had one.
+fn turns_of(mut fed: Fed) -> Vec<u32> {
+    let mut nodes = [Node::default(); 5];
+    let mut machine = Machine::new(&mut nodes, Settings::default());
+    for slot in 0..4 {
+        machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+    }
+    machine.add(Slot(4), 4, nice(0), &mut |_| {});
+    let mut had = Vec::new();
+    fed.now_ns = 1;
+    while fed.now_ns < 10_000 * MILLISECOND {
+        let next = machine.tick(fed.now_ns, &mut fed, &mut |it| {
+            if it.placement == Placement::Own && it.tid < 4 && !had.contains(&it.tid) {
+                had.push(it.tid);
+            }
+        });
+        assert!(next.expect("somebody waits") > fed.now_ns);
+        fed.now_ns += MILLISECOND;
+    }
+    had.sort_unstable();
+    had
+}
+
+/// Who has his share beside critical threads needs no turn in which he comes before them.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn who_has_his_share_has_no_turn() {
+    let turns = |percent, starving| {
+        turns_of(Fed {
+            now_ns: 0,
+            percent,
+            starving,
+        })
+    };
+    // Of two processors, 5 percent are 10 of one.
+    assert_eq!(turns(3, 0), [] as [u32; 0]);
+    assert_eq!(turns(2, 0), [0, 1, 2, 3]);
+    // One who has none is due, whatever the others have.
+    assert_eq!(turns(20, 1), [0]);
 }
 
 /// Wants a processor and gets none, for as long as it is awake.
@@ -651,6 +759,10 @@ struct Drowsy {
 impl Watch for Drowsy {
     fn takes_ns(&self) -> u64 {
         500
+    }
+
+    fn processors(&self) -> u64 {
+        1
     }
 
     fn cpu_ns(&mut self, _: Slot, _: u32) -> Option<u64> {
