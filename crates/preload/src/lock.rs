@@ -11,7 +11,7 @@ use libc::{pthread_mutex_t, timespec};
 use milieu_threads::{kernel, lock};
 
 use crate::passage::passages;
-use crate::state::{self, Served};
+use crate::state;
 use crate::{device, real};
 
 real::locking!(passages);
@@ -42,19 +42,15 @@ impl Locking for (*mut pthread_mutex_t, c_int, *const timespec) {
 /// # Safety
 /// The mutex is one that can be locked.
 unsafe fn around(take: impl FnOnce() -> c_int, arguments: impl Locking) -> c_int {
-    match state::urging() {
-        None => take(),
-        Some(served) => {
-            let mutex = arguments.mutex();
-            // SAFETY: the caller's.
-            let said = unsafe { real::pthread_mutex_trylock(mutex) };
-            if said != libc::EBUSY {
-                return said;
-            }
-            // SAFETY: the caller's.
-            unsafe { urgently(served, mutex, take) }
-        }
+    let mutex = arguments.mutex();
+    // Mostly nobody has it, and then it matters to nobody who may be critical.
+    // SAFETY: the caller's.
+    let said = unsafe { real::pthread_mutex_trylock(mutex) };
+    if said != libc::EBUSY {
+        return said;
     }
+    // SAFETY: the caller's.
+    unsafe { taken(mutex, take) }
 }
 
 /// Takes a mutex that somebody has.
@@ -63,11 +59,10 @@ unsafe fn around(take: impl FnOnce() -> c_int, arguments: impl Locking) -> c_int
 /// The mutex is one that can be locked.
 #[cold]
 #[inline(never)]
-unsafe fn urgently(
-    served: &Served,
-    mutex: *mut pthread_mutex_t,
-    take: impl FnOnce() -> c_int,
-) -> c_int {
+unsafe fn taken(mutex: *mut pthread_mutex_t, take: impl FnOnce() -> c_int) -> c_int {
+    let Some(served) = state::urging() else {
+        return take();
+    };
     let identity = kernel::identity();
     let is_critical = served
         .program
