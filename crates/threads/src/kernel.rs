@@ -127,6 +127,18 @@ pub fn thread_cpu_ns(thread: u32) -> Option<u64> {
     clock_ns(clock as c_int)
 }
 
+/// How many processors the calling thread may use.
+#[must_use]
+pub fn processors() -> u64 {
+    let mut mask = [0_u64; 128];
+    let arguments = [0, size_of_val(&mask), mask.as_mut_ptr() as usize, 0, 0, 0];
+    // SAFETY: the kernel writes no more than there is space.
+    match unsafe { call(libc::SYS_sched_getaffinity, arguments) } {
+        Ok(_) => mask.iter().map(|it| u64::from(it.count_ones())).sum(),
+        Err(_) => 1,
+    }
+}
+
 /// How often a thread of this process has given the processor away because it had
 /// to wait for something.
 #[must_use]

@@ -659,6 +659,10 @@ impl Watch for OfThisProcess {
         500
     }
 
+    fn processors(&self) -> u64 {
+        kernel::processors()
+    }
+
     fn cpu_ns(&mut self, _: Slot, tid: u32) -> Option<u64> {
         kernel::thread_cpu_ns(tid)
     }

@@ -39,8 +39,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds what experiments run. What is measured is optimized in whole runs; the
-    /// harness need not be.
+    /// Builds what experiments run: optimized in whole runs, with the harness, as the mediator
+    /// of a device is the same program.
     pub fn build(optimized: bool, experiments: &[Experiment]) -> Result<Programs> {
         let build = |arguments: &[&str]| match process::cargo(["build", "-q"])
             .args(arguments)
@@ -54,21 +54,21 @@ impl Programs {
             true => build(&["--release", "-p", package]),
             false => Ok(()),
         };
-        match optimized {
-            true => build(&["-p", "milieu-cli"])?,
+        if !optimized {
             // As tests and examples are built, so that nothing is built twice.
-            false => build(&[
+            build(&[
                 "--workspace",
                 "--all-features",
                 "--lib",
                 "--bins",
                 "--examples",
-            ])?,
+            ])?;
         }
+        build_as_measured("milieu-cli")?;
         build_as_measured("experiments")?;
         let target = metadata::target_directory()?;
-        let milieu = target.join("debug/milieu");
         let folder = target.join(if optimized { "release" } else { "debug" });
+        let milieu = folder.join("milieu");
         let mut native = BTreeMap::new();
         for sources in experiments.iter().filter_map(Experiment::native) {
             if native.contains_key(&sources) {

@@ -57,7 +57,7 @@ pub(super) struct Mediate {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = wait)]
     wait_max: Wait,
 
-    /// How much of the time are turns then, at least
+    /// How much of the processors critical threads leave then, or as much of the time is turns
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
     turn: u8,
 

@@ -81,7 +81,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "SECONDS")]
     wait_max: Option<String>,
 
-    /// How much of the time are turns then, at least
+    /// How much of the processors critical threads leave then, or as much of the time is turns
     #[arg(long, value_name = "PERCENT")]
     turn: Option<String>,
 

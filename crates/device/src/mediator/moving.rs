@@ -1,6 +1,6 @@
 //! What is done to threads, once it is written down, and what programs do meanwhile.
 
-use milieu_threads::kernel::Errno;
+use milieu_threads::kernel::{self, Errno};
 use milieu_threads::mediator::{Action, Kind, Placement, Watch};
 use milieu_threads::rung::{self, Return, Rung, scheduling};
 use milieu_threads::table::{Region, Scheduling, Slot};
@@ -19,6 +19,10 @@ pub(super) struct OfTheDevice<'d> {
 impl Watch for OfTheDevice<'_> {
     fn takes_ns(&self) -> u64 {
         5_000
+    }
+
+    fn processors(&self) -> u64 {
+        kernel::processors()
     }
 
     fn cpu_ns(&mut self, slot: Slot, tid: u32) -> Option<u64> {

@@ -23,8 +23,8 @@ pub struct Node {
     /// Processor time and blockings when it was seen to have blocked.
     cpu_ns: u64,
     blockings: u64,
-    /// Processor time when it was last looked at while it was not urgent.
-    lazy_cpu_ns: u64,
+    /// Processor time when it was last seen to have run.
+    ran_cpu_ns: u64,
     /// By when it has last run, or did not want to; 0 if nobody has looked.
     ran_ns: u64,
     tid: u32,

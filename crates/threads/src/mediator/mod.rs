@@ -51,11 +51,11 @@ pub struct Settings {
     pub leaves_while_blocked: bool,
     /// Whether a thread that has become lazy can return; the rung says so.
     pub is_reversible: bool,
-    /// How long a lazy thread that wants a processor may have none, in nanoseconds; after
-    /// as long there is a turn for all. Without it they wait until the fast region is
-    /// empty.
+    /// How long a lazy thread that wants a processor may have none, in nanoseconds. Without
+    /// it they wait until the fast region is empty.
     pub lazy_wait_ns_max: Option<u64>,
-    /// How much of the time is turns then at least, in percent: 1 to 50.
+    /// How much of the processors urgent threads leave then at least, in percent: 1 to 50.
+    /// Where it is less, as much of the time is turns for all others.
     pub turn_percent: u8,
     /// How much of the time is turns at most if so many have to wait that they do not all
     /// have their part in less, in percent: 1 to 50. Whoever had none by then waits for

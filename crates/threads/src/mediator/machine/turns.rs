@@ -5,8 +5,12 @@
 //! seen by its processor time, which is looked at some times in that span. A turn begins
 //! early enough that all who are *due* have their part of it in time, as far as earlier
 //! turns tell how long a part is. As long as somebody is due, the turn is for those alone:
-//! who has had a part is lazy again. Then it is for all until turns were `turn_percent`
-//! of the time. It ends in any case before they are more than `turn_percent_max`.
+//! who has had a part is lazy again. It ends in any case before turns are more than
+//! `turn_percent_max` of the time.
+//!
+//! Urgent threads leave `turn_percent` of the processors to others. If they left less since
+//! the last turn, the next one comes without anybody who is due, and goes on for all until
+//! turns were as much of the time.
 
 use super::{Machine, Node, Sink};
 use crate::table::Slot;
@@ -15,6 +19,9 @@ use crate::table::Slot;
 pub trait Watch {
     /// About how long it takes to ask for the processor time of one.
     fn takes_ns(&self) -> u64;
+
+    /// How many processors there are for threads.
+    fn processors(&self) -> u64;
 
     /// The processor time that a thread has had; none if it has ended.
     fn cpu_ns(&mut self, slot: Slot, tid: u32) -> Option<u64>;
@@ -57,6 +64,8 @@ pub(super) struct Turns {
     served_ns: u64,
     /// How many are still to have theirs.
     due: u32,
+    /// What urgent threads had of the processors since the last turn.
+    fast_ns: u64,
 }
 
 impl Turns {
@@ -71,6 +80,7 @@ impl Turns {
         served: 0,
         served_ns: 0,
         due: 0,
+        fast_ns: 0,
     };
 
     /// The fast region became empty, or ceases to be.
@@ -113,7 +123,7 @@ impl Machine<'_> {
             None => {
                 self.turns.since_ns = Some(now_ns);
                 self.turns.looked_ns = now_ns;
-                self.each_waiting(|_, node| node.ran_ns = 0);
+                self.each(|_, node| node.ran_ns = 0);
                 self.look(now_ns, watch);
                 now_ns.saturating_add(wait / LOOKS)
             }
@@ -160,20 +170,32 @@ impl Machine<'_> {
         self.look(now_ns, watch);
         // Whoever is due soon would have a turn of its own right after this one.
         let due = self.mark_due(now_ns, ahead.saturating_add(wait / 8), watch);
+        let percent = self.settings.turn_percent.clamp(1, 99);
         let turns = &mut self.turns;
         let elapsed = now_ns.saturating_sub(since);
-        turns.owed_ns = beside(elapsed, self.settings.turn_percent);
-        turns.is_turn = true;
+        let all_ns = elapsed.saturating_mul(watch.processors());
+        let have_left = turns.fast_ns < all_ns / 100 * u64::from(100 - percent);
         turns.since_ns = Some(now_ns);
+        turns.fast_ns = 0;
+        if have_left && due == 0 {
+            turns.pause_ns = 0;
+            return now_ns.saturating_add(wait / LOOKS);
+        }
+        turns.owed_ns = if have_left {
+            0
+        } else {
+            beside(elapsed, percent)
+        };
+        turns.is_turn = true;
         (turns.due, turns.served, turns.served_ns) = (due, 0, now_ns);
-        let next = now_ns.saturating_add(POLL_NS.min(turns.owed_ns));
         self.place_all(out);
-        next
+        now_ns.saturating_add(POLL_NS)
     }
 
     fn go_on(&mut self, since: u64, now_ns: u64, watch: &mut dyn Watch, out: Sink<'_>) -> u64 {
         let elapsed = now_ns.saturating_sub(since);
         let (threads, mut due) = self.look(now_ns, watch);
+        self.turns.fast_ns = 0;
         let served = self.turns.due.saturating_sub(due);
         if served == 0 && due > 0 {
             due = self.forget_asleep(now_ns, watch);
@@ -213,39 +235,48 @@ impl Machine<'_> {
         // Critical threads have a part as well.
         let mut waiting = 1_u64;
         self.each_waiting(|_, node| {
-            let waits = node.ran_ns.saturating_add(wait / 2) <= now_ns;
+            let waits = node.waits_since(now_ns.saturating_sub(wait / 2));
             waiting += u64::from(waits && !node.is_asleep);
         });
         let parts = self.turns.part_ns.saturating_mul(waiting);
         parts.saturating_add(wait / LOOKS).min(wait / 2)
     }
 
-    /// Sees who has run since the last look, and so is due no more. Returns how many
-    /// threads were looked at, and how many of them are still due.
+    /// Sees who has run since the last look, and so is due no more, and what urgent threads
+    /// had meanwhile. Returns how many threads were looked at, and how many of them are still
+    /// due.
     fn look(&mut self, now_ns: u64, watch: &mut dyn Watch) -> (u64, u32) {
         let before = core::mem::replace(&mut self.turns.looked_ns, now_ns);
-        let (mut threads, mut due) = (0, 0);
-        self.each_waiting(|slot, node| {
+        let (mut threads, mut due, mut fast_ns) = (0, 0, 0_u64);
+        self.each(|slot, node| {
+            if !node.is_fast && !node.is_waiting() {
+                return;
+            }
             threads += 1;
             let cpu_ns = watch.cpu_ns(slot, node.tid);
-            let has_run = cpu_ns.is_none_or(|it| it >= node.lazy_cpu_ns.saturating_add(RAN_NS));
-            if has_run || node.ran_ns == 0 {
+            let is_known = cpu_ns.is_some() && node.ran_ns != 0;
+            let had_ns = cpu_ns.map_or(u64::MAX, |it| it.saturating_sub(node.ran_cpu_ns));
+            if node.is_fast && is_known {
+                fast_ns += had_ns;
+            }
+            if node.is_fast || !is_known || had_ns >= RAN_NS {
                 // Perhaps right after it was looked at.
-                let is_known = cpu_ns.is_some() && node.ran_ns != 0;
                 node.ran_ns = if is_known { before } else { now_ns };
-                node.lazy_cpu_ns = cpu_ns.unwrap_or(0);
+                node.ran_cpu_ns = cpu_ns.unwrap_or(0);
                 (node.is_due, node.is_asleep) = (false, false);
             }
             due += u32::from(node.is_due);
         });
+        self.turns.fast_ns = self.turns.fast_ns.saturating_add(fast_ns);
         (threads, due)
     }
 
     /// Marks those that have waited for so long that they are due by then; how many.
     fn mark_due(&mut self, now_ns: u64, ahead_ns: u64, watch: &mut dyn Watch) -> u32 {
-        let by = now_ns.saturating_add(ahead_ns);
-        let wait = self.wait_ns();
-        self.each_waiting(|_, node| node.is_due = node.ran_ns.saturating_add(wait) <= by);
+        let since = now_ns
+            .saturating_add(ahead_ns)
+            .saturating_sub(self.wait_ns());
+        self.each_waiting(|_, node| node.is_due = node.waits_since(since));
         self.forget_asleep(now_ns, watch)
     }
 
@@ -263,16 +294,33 @@ impl Machine<'_> {
 
     /// All threads that have to wait for others, or would but for their turn.
     fn each_waiting(&mut self, mut act: impl FnMut(Slot, &mut Node)) {
+        self.each(|slot, node| {
+            if node.is_waiting() {
+                act(slot, node);
+            }
+        });
+    }
+
+    fn each(&mut self, mut act: impl FnMut(Slot, &mut Node)) {
         let mut link = self.first;
         while let Some(at) = self.linked(link) {
             let node = &mut self.nodes[at];
             link = node.next;
-            let is_left = node.is_excluded || node.is_spared;
-            let is_waiting = !(node.is_fast || is_left || node.is_bound || node.is_lazy);
-            if is_waiting {
-                act(Slot(at as u32), node);
-            }
+            act(Slot(at as u32), node);
         }
+    }
+}
+
+impl Node {
+    /// Whether it has to wait for others, or would but for its turn.
+    fn is_waiting(&self) -> bool {
+        let is_left = self.is_excluded || self.is_spared;
+        !(self.is_fast || is_left || self.is_bound || self.is_lazy)
+    }
+
+    /// Whether it is known not to have run since then.
+    fn waits_since(&self, since_ns: u64) -> bool {
+        self.ran_ns != 0 && self.ran_ns <= since_ns
     }
 }
 
