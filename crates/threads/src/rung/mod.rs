@@ -311,15 +311,20 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
 /// For how long a thread that belongs there runs at a time, 0 for as long as usual.
 ///
 /// Whoever has worked for a slice is taken off for threads that have waited, lazy ones
-/// among them, so critical threads have a longer one. The longer that of a thread is, the
-/// later is its turn to begin it: those of little weight come after critical ones then,
-/// and not only with a smaller share beside them. They wait for one another for as long,
-/// each, so that it is no longer than that takes.
+/// among them, so critical threads have a longer one; but none that is much longer than
+/// what the kernel makes good to a thread that it takes to another processor, a tick of its
+/// clock. Of a longer one a thread that returns among many others still has the rest to do,
+/// for which its turn is late; and if it is taken elsewhere again and again before that has
+/// come, it never runs. With 20 ms that has happened among 150 on a processor.
+///
+/// The longer the slice of a thread is, the later is its turn to begin it: those of little
+/// weight come after critical ones then, and not only with a smaller share beside them. They
+/// wait for one another for as long, each, so that it is no longer than that takes.
 #[must_use]
 pub fn slice_ns(rung: Rung, to: Placement) -> u64 {
     match (rung, to) {
         (Rung::Realtime, _) | (_, Placement::Own) => 0,
-        (_, Placement::Fast(_)) => 20_000_000,
+        (_, Placement::Fast(_)) => 8_000_000,
         (Rung::Nice, Placement::Lazy | Placement::Bound) => 7_000_000,
         (_, Placement::Lazy | Placement::Bound) => 0,
     }

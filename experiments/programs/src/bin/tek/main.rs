@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         }
         Some((what, rest)) if what == device::TOILS => device::toil(rest),
         Some((what, rest)) if what == device::ANSWERS => device::answer(rest),
+        Some((what, rest)) if what == inversion::INVERTS => inversion::invert(rest),
         _ => protocol::application(|start, _| measure(start)).map_err(Failed::from),
     };
     match ended {
