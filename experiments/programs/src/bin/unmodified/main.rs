@@ -163,7 +163,7 @@ struct Turns {
 
 impl Turns {
     /// Intervals that reach no further from their middle are narrow enough.
-    const ASIDE: f64 = 0.005;
+    const ASIDE: f64 = 0.01;
     /// As many turns say something about intervals.
     const LEAST: usize = 16;
     /// Programs that compile while they run are done with that, of what is compared.

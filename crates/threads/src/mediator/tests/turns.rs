@@ -1,0 +1,328 @@
+//! Turns: when they come, for whom, and how long they are.
+
+use super::*;
+
+#[test]
+fn the_lazy_get_their_turn() {
+    let mut nodes = [Node::default(); 2];
+    let mut machine = Machine::new(&mut nodes, Settings::default());
+    let second = 1_000_000_000;
+    assert_eq!(machine.tick(7, &mut Asleep, &mut nobody), None);
+    machine.add(Slot(0), 10, nice(0), &mut |_| {});
+    machine.add(Slot(1), 11, Kind::Ordinary, &mut |_| {});
+    let mut now = 5;
+    let mut turns = 0;
+    while turns == 0 {
+        let next = machine.tick(now, &mut Asleep, &mut |_| turns += 1);
+        let next = next.expect("somebody waits");
+        assert!(next > now);
+        if turns == 0 {
+            now = next;
+        }
+    }
+    assert_eq!((turns, now), (2, 5 + second));
+    let begun = now;
+    while machine.is_turn() {
+        assert_eq!(machine.placement(Slot(1)), Some(Placement::Own));
+        let next = machine.tick(now, &mut Asleep, &mut |_| {});
+        if machine.is_turn() {
+            now = next.expect("it ends");
+        }
+    }
+    let share = (now - begun) as f64 / (now - 5) as f64;
+    assert!((0.045..=0.055).contains(&share), "{share}");
+    assert_eq!(machine.placement(Slot(1)), Some(Placement::Lazy));
+}
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// What a thread runs at a time, by the clock of a kernel that looks 250 times a second.
+const SLICE: u64 = 4 * MILLISECOND;
+
+/// A processor with lazy threads that always want it, but for those that sleep, and a
+/// critical one that never gives it away: who is lazy then never runs.
+struct Processor {
+    cpu_ns: Vec<u64>,
+    waited_since: Vec<u64>,
+    waits: Vec<u64>,
+    sleeping: usize,
+    turns_ns: u64,
+    runs_next: usize,
+}
+
+impl Watch for Processor {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn processors(&self) -> u64 {
+        1
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
+        self.cpu_ns.get(slot.0 as usize).copied()
+    }
+
+    fn is_runnable(&mut self, slot: Slot, _: u32) -> bool {
+        slot.0 as usize >= self.sleeping
+    }
+}
+
+impl Processor {
+    /// A slice goes by: that of the next one, the critical one among them, which may run.
+    fn run(&mut self, machine: &Machine<'_>, now: u64) {
+        let count = self.cpu_ns.len() - 1;
+        let may_run = |at: usize| {
+            let placement = machine.placement(Slot(at as u32));
+            at == count || (at >= self.sleeping && placement == Some(Placement::Own))
+        };
+        let next = (0..=count).map(|it| (self.runs_next + it) % (count + 1));
+        let next = next.into_iter().find(|it| may_run(*it)).expect("somebody");
+        self.runs_next = next + 1;
+        self.turns_ns += u64::from(machine.is_turn()) * SLICE;
+        self.cpu_ns[next] += SLICE;
+        if next < count {
+            self.waits.push(now - self.waited_since[next]);
+            self.waited_since[next] = now + SLICE;
+        }
+    }
+}
+
+/// What so many lazy threads of which some sleep have seen in a long time.
+struct Seen {
+    waits: Vec<u64>,
+    /// Of the time.
+    turns: f64,
+    was_too_short: bool,
+}
+
+impl Seen {
+    /// In milliseconds.
+    fn worst(&self) -> u64 {
+        self.waits.iter().max().expect("they wait") / MILLISECOND
+    }
+}
+
+fn seen(threads: usize, sleeping: usize, settings: Settings) -> Seen {
+    let mut nodes = vec![Node::default(); threads + 1];
+    let mut machine = Machine::new(&mut nodes, settings);
+    let mut processor = Processor {
+        cpu_ns: vec![0; threads + 1],
+        waited_since: vec![SLICE; threads],
+        waits: Vec::new(),
+        sleeping,
+        turns_ns: 0,
+        runs_next: 0,
+    };
+    for slot in 0..threads as u32 {
+        machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+    }
+    machine.add(Slot(threads as u32), 0, nice(0), &mut |_| {});
+    let begun = SLICE;
+    let end = begun + 20 * settings.lazy_wait_ns_max.expect("there is one");
+    let (mut now, mut next) = (begun, 0);
+    while now < end {
+        if next <= now {
+            let due = machine.tick(now, &mut processor, &mut |_| {});
+            next = due.expect("somebody waits");
+        }
+        processor.run(&machine, now);
+        now += SLICE;
+    }
+    let mut waits = processor.waits;
+    let left = processor.waited_since.iter().skip(sleeping);
+    waits.extend(left.map(|it| now.saturating_sub(*it)));
+    Seen {
+        waits,
+        turns: processor.turns_ns as f64 / (now - begun) as f64,
+        was_too_short: machine.was_too_short(),
+    }
+}
+
+/// Each of them, and not only the lazy region as a whole.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn nobody_waits_for_longer_than_is_set() {
+    for (wait, most) in [(250, 16), (1000, 64)] {
+        for threads in [1, 2, 7, 16, 24, 64].into_iter().filter(|it| *it <= most) {
+            let settings = Settings {
+                lazy_wait_ns_max: Some(wait * MILLISECOND),
+                ..Settings::default()
+            };
+            let seen = seen(threads, 0, settings);
+            let case = (wait, threads, seen.worst(), seen.turns);
+            assert!(seen.worst() <= wait + 4 && !seen.was_too_short, "{case:?}");
+            assert!((0.045..=0.5).contains(&seen.turns), "{case:?}");
+        }
+    }
+}
+
+/// Where both cannot be had, the share counts, and it is told.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn turns_are_no_more_of_the_time_than_is_set() {
+    for percent in [10, 30, 50] {
+        let settings = Settings {
+            lazy_wait_ns_max: Some(250 * MILLISECOND),
+            turn_percent_max: percent,
+            ..Settings::default()
+        };
+        let seen = seen(300, 0, settings);
+        assert!(seen.worst() > 250 && seen.was_too_short, "{}", seen.worst());
+        let most = f64::from(percent) / 100.0;
+        assert!(
+            (most * 0.8..=most + 0.02).contains(&seen.turns),
+            "{percent} {}",
+            seen.turns
+        );
+    }
+}
+
+/// Whoever does not want a processor does not wait for one.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn who_sleeps_has_no_turn() {
+    let settings = Settings::default();
+    let share = seen(300, 299, settings).turns;
+    assert!((0.04..=0.06).contains(&share), "{share}");
+}
+
+/// A critical thread that has so much of each of two processors, in percent, beside others
+/// that go on, but for the first ones.
+struct Beside {
+    now_ns: u64,
+    percent: u64,
+    starving: u32,
+}
+
+/// Its slot.
+const CRITICAL: u32 = 4;
+
+impl Watch for Beside {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn processors(&self) -> u64 {
+        2
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
+        Some(match slot.0 {
+            CRITICAL => self.now_ns / 100 * 2 * self.percent,
+            lazy if lazy < self.starving => 0,
+            _ => self.now_ns,
+        })
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        true
+    }
+}
+
+/// Who of the others had a turn in ten seconds.
+fn turns_beside(percent: u64, starving: u32) -> Vec<u32> {
+    let mut nodes = [Node::default(); CRITICAL as usize + 1];
+    let mut machine = Machine::new(&mut nodes, Settings::default());
+    for slot in 0..CRITICAL {
+        machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+    }
+    machine.add(Slot(CRITICAL), CRITICAL, nice(0), &mut |_| {});
+    let mut beside = Beside {
+        now_ns: 1,
+        percent,
+        starving,
+    };
+    let mut had = Vec::new();
+    while beside.now_ns < 10_000 * MILLISECOND {
+        let now_ns = beside.now_ns;
+        let next = machine.tick(now_ns, &mut beside, &mut |it| {
+            if it.placement == Placement::Own && it.tid < CRITICAL && !had.contains(&it.tid) {
+                had.push(it.tid);
+            }
+        });
+        assert!(next.expect("somebody waits") > beside.now_ns);
+        beside.now_ns += MILLISECOND;
+    }
+    had.sort_unstable();
+    had
+}
+
+/// Where critical threads leave enough, nobody comes before them but who is due.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn who_leaves_enough_needs_no_turns() {
+    assert_eq!(turns_beside(94, 0), [] as [u32; 0]);
+    assert_eq!(turns_beside(96, 0), [0, 1, 2, 3]);
+    assert_eq!(turns_beside(94, 1), [0]);
+}
+
+/// Nobody has waited for long who was not there.
+#[test]
+fn who_has_just_begun_is_not_due() {
+    let mut nodes = [Node::default(); CRITICAL as usize + 1];
+    let mut machine = Machine::new(&mut nodes, Settings::default());
+    machine.add(Slot(CRITICAL), CRITICAL, nice(0), &mut |_| {});
+    let mut beside = Beside {
+        now_ns: 0,
+        percent: 50,
+        starving: CRITICAL,
+    };
+    for slot in 0..CRITICAL {
+        beside.now_ns += 100 * MILLISECOND;
+        let (now_ns, is_turn) = (beside.now_ns, machine.is_turn());
+        machine.tick(now_ns, &mut beside, &mut |_| {});
+        machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+        machine.tick(now_ns + 1, &mut beside, &mut |_| {});
+        assert!(!is_turn && !machine.is_turn(), "{slot}");
+    }
+}
+
+/// Wants a processor and gets none, for as long as it is awake.
+struct Drowsy {
+    is_awake: bool,
+}
+
+impl Watch for Drowsy {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn processors(&self) -> u64 {
+        1
+    }
+
+    fn cpu_ns(&mut self, _: Slot, _: u32) -> Option<u64> {
+        Some(0)
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        self.is_awake
+    }
+}
+
+/// Whoever wants a processor no more before it had one does not prolong a turn.
+#[test]
+fn who_falls_asleep_in_a_turn_does_not_prolong_it() {
+    for is_awake in [true, false] {
+        let mut nodes = [Node::default(); 2];
+        let mut machine = Machine::new(&mut nodes, Settings::default());
+        machine.add(Slot(0), 1, Kind::Ordinary, &mut |_| {});
+        machine.add(Slot(1), 2, nice(0), &mut |_| {});
+        let mut drowsy = Drowsy { is_awake: true };
+        let mut now = 1;
+        while !machine.is_turn() {
+            let next = machine.tick(now, &mut drowsy, &mut |_| {});
+            now = next.expect("somebody waits");
+        }
+        let begun = now;
+        drowsy.is_awake = is_awake;
+        while machine.is_turn() {
+            let next = machine.tick(now, &mut drowsy, &mut |_| {});
+            now = next.expect("somebody waits");
+        }
+        let turn = (now - begun) / MILLISECOND;
+        assert_eq!(turn > 500, is_awake, "{turn}");
+        assert_eq!(machine.was_too_short(), is_awake);
+    }
+}
