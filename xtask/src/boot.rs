@@ -95,11 +95,10 @@ pub fn boot(anew: bool, short: bool) -> Result<Outcome> {
         programs.and(image)
     })?;
     let console = folder.join("console");
-    let mut outcome = attempt(&folder, &console)?;
-    if !outcome.is_done && outcome.failed == 0 && has_died(&console) {
-        eprintln!("its kernel has died, which is the emulator's doing: once more");
-        outcome = attempt(&folder, &console)?;
-    }
+    let machine = machine(&folder, &console);
+    eprintln!("$ {}", process::display(&machine));
+    let mut outcome = Outcome::default();
+    process::pass_through(machine, |line| outcome.take(line))?;
     if !outcome.is_done {
         let console = console.display();
         outcome.fails(format!(
@@ -107,22 +106,6 @@ pub fn boot(anew: bool, short: bool) -> Result<Outcome> {
         ));
     }
     Ok(outcome)
-}
-
-/// Boots it once.
-fn attempt(folder: &Path, console: &Path) -> Result<Outcome> {
-    let machine = machine(folder, console);
-    eprintln!("$ {}", process::display(&machine));
-    let mut outcome = Outcome::default();
-    process::pass_through(machine, |line| outcome.take(line))?;
-    Ok(outcome)
-}
-
-/// Whether the kernel of the machine has come upon a breakpoint of its own. It sets them
-/// while it changes what processors run, and the emulator may show them one too late.
-fn has_died(console: &Path) -> bool {
-    let said = std::fs::read(console).unwrap_or_default();
-    String::from_utf8_lossy(&said).contains("Oops: int3")
 }
 
 /// The emulator. Its first serial line is the kernel's, its second what the tests say.

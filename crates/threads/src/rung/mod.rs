@@ -315,7 +315,7 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
 /// what the kernel makes good to a thread that it takes to another processor, a tick of its
 /// clock. Of a longer one a thread that returns among many others still has the rest to do,
 /// for which its turn is late; and if it is taken elsewhere again and again before that has
-/// come, it never runs. With 20 ms that has happened among 150 on a processor.
+/// come, it never runs.
 ///
 /// The longer the slice of a thread is, the later is its turn to begin it: those of little
 /// weight come after critical ones then, and not only with a smaller share beside them. They
