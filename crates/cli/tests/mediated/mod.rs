@@ -63,12 +63,12 @@ pub fn field(process: u32, number: usize) -> Option<i64> {
     rest.split_whitespace().nth(number - 3)?.parse().ok()
 }
 
-/// Waits until it is so.
+/// Waits until it is so; a turn, in which it may be, can be over after a few milliseconds.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

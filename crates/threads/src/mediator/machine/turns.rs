@@ -10,7 +10,8 @@
 //!
 //! Urgent threads leave `turn_percent` of the processors to others. If they left less since
 //! the last turn, the next one comes without anybody who is due, and goes on for all until
-//! turns were as much of the time.
+//! turns were as much of the time. Where no lazy thread is known, somebody may wait for the
+//! one processor that an urgent thread has, so that it is of one that they leave so much.
 
 use super::{Machine, Node, Sink};
 use crate::table::Slot;
@@ -171,9 +172,12 @@ impl Machine<'_> {
         // Whoever is due soon would have a turn of its own right after this one.
         let due = self.mark_due(now_ns, ahead.saturating_add(wait / 8), watch);
         let percent = self.settings.turn_percent.clamp(1, 99);
+        let all = watch.processors();
+        let mut processors = all.min(1);
+        self.each_waiting(|_, _| processors = all);
         let turns = &mut self.turns;
         let elapsed = now_ns.saturating_sub(since);
-        let all_ns = elapsed.saturating_mul(watch.processors());
+        let all_ns = elapsed.saturating_mul(processors);
         let have_left = turns.fast_ns < all_ns / 100 * u64::from(100 - percent);
         turns.since_ns = Some(now_ns);
         turns.fast_ns = 0;

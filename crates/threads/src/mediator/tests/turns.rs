@@ -257,6 +257,29 @@ fn who_leaves_enough_needs_no_turns() {
     assert_eq!(turns_beside(94, 1), [0]);
 }
 
+/// Where it is not known who waits, it may be for the processor that a critical thread has.
+#[test]
+fn who_has_a_processor_beside_threads_unknown_leaves_it_at_times() {
+    for (percent, leaves_it) in [(40, false), (50, true)] {
+        let mut nodes = [Node::default(); CRITICAL as usize + 1];
+        let mut machine = Machine::new(&mut nodes, Settings::default());
+        machine.add(Slot(CRITICAL), CRITICAL, nice(0), &mut |_| {});
+        let mut beside = Beside {
+            now_ns: 1,
+            percent,
+            starving: 0,
+        };
+        let mut was_turn = false;
+        while beside.now_ns < 2_000 * MILLISECOND {
+            let now_ns = beside.now_ns;
+            machine.tick(now_ns, &mut beside, &mut |_| {});
+            was_turn |= machine.is_turn();
+            beside.now_ns += MILLISECOND;
+        }
+        assert_eq!(was_turn, leaves_it, "{percent}");
+    }
+}
+
 /// Nobody has waited for long who was not there.
 #[test]
 fn who_has_just_begun_is_not_due() {
