@@ -549,6 +549,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg_attr(miri, ignore = "all lengths, of code that is safe")]
     #[test]
     fn mappings_are_read_from_pieces_of_any_length() {
         let text = b"55d0a000-55d0b000 r-xp 00000000 fe:00 77  /usr/bin/a-b c\n\
