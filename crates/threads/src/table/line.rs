@@ -88,9 +88,8 @@ impl Line {
         Err(Held)
     }
 
-    /// The same in a moment in which nobody writes to it.
     #[inline]
-    pub fn try_read<R>(&self, what: impl Fn(&Line) -> R) -> Option<R> {
+    fn try_read<R>(&self, what: impl Fn(&Line) -> R) -> Option<R> {
         // What was written before the sequence became even is seen from here on.
         let before = self.sequence.load(Ordering::Acquire);
         let said = what(self);

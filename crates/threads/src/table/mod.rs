@@ -377,26 +377,6 @@ impl<'m> Lines<'m> {
     /// If it has no line, or if its line is being written to.
     #[inline]
     pub fn get(&self, identity: u64) -> Result<Attributes, TableError> {
-        match self.get_at_home(identity) {
-            Some(attributes) => Ok(attributes),
-            None => self.get_anywhere(identity),
-        }
-    }
-
-    /// In nearly all cases: its line is where it belongs, and nobody writes to it.
-    #[inline]
-    fn get_at_home(&self, identity: u64) -> Option<Attributes> {
-        let (_, line) = self.home(identity)?;
-        let said = |line: &Line| (line.identity_hint(), line.last_words());
-        let (found, words) = line.try_read(said)?;
-        (found == identity && identity != 0)
-            .then(|| Attributes::of_words(words))
-            .flatten()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn get_anywhere(&self, identity: u64) -> Result<Attributes, TableError> {
         let words = self.read(identity, Line::last_words)?;
         Attributes::of_words(words).ok_or(TableError::Damaged)
     }
@@ -560,20 +540,14 @@ impl<'m> Lines<'m> {
         if identity == 0 {
             return None;
         }
-        let (slot, line) = self.home(identity)?;
-        // Where it is in nearly all cases.
-        if line.identity_hint() == identity {
-            return Some((slot, line));
-        }
-        self.find_further(identity)
-    }
-
-    /// Where a line belongs in the first segment.
-    #[inline]
-    fn home(&self, identity: u64) -> Option<(Slot, &'m Line)> {
         let mask = FIRST.min(self.capacity()).wrapping_sub(1);
         let home = home(identity, mask);
-        Some((Slot(home), self.lines.get(home as usize)?))
+        // Where it is in nearly all cases.
+        let line = self.lines.get(home as usize)?;
+        if line.identity_hint() == identity {
+            return Some((Slot(home), line));
+        }
+        self.find_further(identity)
     }
 
     #[inline(never)]
