@@ -241,7 +241,7 @@ fn computing(device: &Device, name: &str) -> Running {
 fn who_waits_for_a_processor_for_too_long_has_a_turn() {
     for rung in ["idle", "realtime"] {
         let device = Device::new("j", RULES);
-        let options = ["--wait-max", "0.2", "--spin-max", "1000"];
+        let options = ["--wait-max", "0.2", "--turn", "20", "--spin-max", "1000"];
         let Some((mediator, _news)) = device.mediator(rung, &options) else {
             continue;
         };

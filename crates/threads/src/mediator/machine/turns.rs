@@ -172,6 +172,7 @@ impl Machine<'_> {
         // Whoever is due soon would have a turn of its own right after this one.
         let due = self.mark_due(now_ns, ahead.saturating_add(wait / 8), watch);
         let percent = self.settings.turn_percent.clamp(1, 99);
+        // Of those who are not known nobody is seen to wait.
         let all = watch.processors();
         let mut processors = all.min(1);
         self.each_waiting(|_, _| processors = all);

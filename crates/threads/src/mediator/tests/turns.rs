@@ -220,11 +220,11 @@ impl Watch for Beside {
     }
 }
 
-/// Who of the others had a turn in ten seconds.
-fn turns_beside(percent: u64, starving: u32) -> Vec<u32> {
+/// Who of so many others had a turn in ten seconds, and whether there was one.
+fn turns_beside(others: u32, percent: u64, starving: u32) -> (Vec<u32>, bool) {
     let mut nodes = [Node::default(); CRITICAL as usize + 1];
     let mut machine = Machine::new(&mut nodes, Settings::default());
-    for slot in 0..CRITICAL {
+    for slot in 0..others {
         machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
     }
     machine.add(Slot(CRITICAL), CRITICAL, nice(0), &mut |_| {});
@@ -233,7 +233,7 @@ fn turns_beside(percent: u64, starving: u32) -> Vec<u32> {
         percent,
         starving,
     };
-    let mut had = Vec::new();
+    let (mut had, mut was_turn) = (Vec::new(), false);
     while beside.now_ns < 10_000 * MILLISECOND {
         let now_ns = beside.now_ns;
         let next = machine.tick(now_ns, &mut beside, &mut |it| {
@@ -242,42 +242,29 @@ fn turns_beside(percent: u64, starving: u32) -> Vec<u32> {
             }
         });
         assert!(next.expect("somebody waits") > beside.now_ns);
+        was_turn |= machine.is_turn();
         beside.now_ns += MILLISECOND;
     }
     had.sort_unstable();
-    had
+    (had, was_turn)
 }
 
 /// Where critical threads leave enough, nobody comes before them but who is due.
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn who_leaves_enough_needs_no_turns() {
-    assert_eq!(turns_beside(94, 0), [] as [u32; 0]);
-    assert_eq!(turns_beside(96, 0), [0, 1, 2, 3]);
-    assert_eq!(turns_beside(94, 1), [0]);
+    let all = CRITICAL;
+    assert_eq!(turns_beside(all, 94, 0), (vec![], false));
+    assert_eq!(turns_beside(all, 96, 0), (vec![0, 1, 2, 3], true));
+    assert_eq!(turns_beside(all, 94, 1), (vec![0], true));
 }
 
 /// Where it is not known who waits, it may be for the processor that a critical thread has.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn who_has_a_processor_beside_threads_unknown_leaves_it_at_times() {
-    for (percent, leaves_it) in [(40, false), (50, true)] {
-        let mut nodes = [Node::default(); CRITICAL as usize + 1];
-        let mut machine = Machine::new(&mut nodes, Settings::default());
-        machine.add(Slot(CRITICAL), CRITICAL, nice(0), &mut |_| {});
-        let mut beside = Beside {
-            now_ns: 1,
-            percent,
-            starving: 0,
-        };
-        let mut was_turn = false;
-        while beside.now_ns < 2_000 * MILLISECOND {
-            let now_ns = beside.now_ns;
-            machine.tick(now_ns, &mut beside, &mut |_| {});
-            was_turn |= machine.is_turn();
-            beside.now_ns += MILLISECOND;
-        }
-        assert_eq!(was_turn, leaves_it, "{percent}");
-    }
+    assert_eq!(turns_beside(0, 40, 0), (vec![], false));
+    assert_eq!(turns_beside(0, 50, 0), (vec![], true));
 }
 
 /// Nobody has waited for long who was not there.
