@@ -249,34 +249,66 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The pages of the C interface.
-fn manual(tree: &Staging, version: &str) -> Result<()> {
-    let page = manual::Page {
-        name: "milieu",
+/// A header that has a page of its own.
+struct Documented {
+    page: &'static str,
+    header: &'static str,
+    summary: &'static str,
+    see_also: &'static [(&'static str, &'static str)],
+}
+
+/// The C interface.
+const DOCUMENTED: &[Documented] = &[
+    Documented {
+        page: "milieu",
+        header: "milieu.h",
         summary: "the C interface of Milieu",
-        include: "#include <milieu.h>",
         see_also: &[
             ("milieu", "1"),
             ("milieu-spec-generate", "1"),
             ("milieu-streams", "3"),
         ],
-        version,
-    };
-    let streams = manual::Page {
-        name: "milieu-streams",
+    },
+    Documented {
+        page: "milieu-streams",
+        header: "milieu/streams.h",
         summary: "streams of events for programs in C",
-        include: "#include <milieu/streams.h>",
-        see_also: &[("milieu-stream", "1"), ("milieu", "3")],
-        version,
-    };
-    for (page, header) in [(page, "milieu.h"), (streams, "milieu/streams.h")] {
-        let header = crate::process::root()
+        see_also: &[
+            ("milieu-stream", "1"),
+            ("milieu", "3"),
+            ("milieu-links", "3"),
+        ],
+    },
+    Documented {
+        page: "milieu-links",
+        header: "milieu/links.h",
+        summary: "links between machines, and rights, for programs in C",
+        see_also: &[("milieu-streams", "3"), ("milieu-engines", "3")],
+    },
+    Documented {
+        page: "milieu-engines",
+        header: "milieu/engines.h",
+        summary: "engines that carry frames between machines, written in C",
+        see_also: &[("milieu-links", "3")],
+    },
+];
+
+fn manual(tree: &Staging, version: &str) -> Result<()> {
+    for it in DOCUMENTED {
+        let include = format!("#include <{}>", it.header);
+        let page = manual::Page {
+            name: it.page,
+            summary: it.summary,
+            include: &include,
+            see_also: it.see_also,
+            version,
+        };
+        let path = crate::process::root()
             .join("crates/capi/include")
-            .join(header);
-        let text = std::fs::read_to_string(&header)
-            .with_context(|| format!("cannot read {}", header.display()))?;
-        let file = format!("share/man/man3/{}.3", page.name);
-        tree.write(file, &page.of(&text))?;
+            .join(it.header);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        tree.write(format!("share/man/man3/{}.3", it.page), &page.of(&text))?;
     }
     Ok(())
 }

@@ -34,13 +34,18 @@ fn program<'a>(
 /// The headers of streams.
 const EVENTS: &str = "milieu/events.h";
 const STREAMS: &str = "milieu/streams.h";
+const LINKS: [&str; 2] = ["milieu/links.h", "milieu/engines.h"];
 
 /// The functions that the headers declare.
 fn declared() -> BTreeSet<String> {
-    match cfg!(feature = "stream") {
-        true => declared_in(&["milieu.h", EVENTS, STREAMS]),
-        false => declared_in(&["milieu.h"]),
+    let mut headers = vec!["milieu.h"];
+    if cfg!(feature = "stream") {
+        headers.extend([EVENTS, STREAMS]);
     }
+    if cfg!(feature = "links") {
+        headers.extend(LINKS);
+    }
+    declared_in(&headers)
 }
 
 /// The functions that headers declare; those that they define aside.
@@ -127,6 +132,12 @@ fn every_function_of_streams_is_misused_in_every_way() {
     });
 }
 
+#[cfg(feature = "links")]
+#[test]
+fn every_function_of_links_is_misused_in_every_way() {
+    every("every_links.c", &LINKS, |_| Vec::new());
+}
+
 /// The functions that say what is constant, or was kept before.
 const WITHOUT_WORK: [&str; 3] = ["milieu_message", "milieu_result_name", "milieu_version"];
 
@@ -138,7 +149,7 @@ fn sources(folder: &Path) -> Vec<String> {
         let path = entry.expect("the entry can be read").path();
         if path.is_dir() {
             texts.extend(sources(&path));
-        } else {
+        } else if !path.ends_with("tests.rs") {
             texts.push(fs::read_to_string(&path).expect("a source is text"));
         }
     }

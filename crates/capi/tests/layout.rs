@@ -65,6 +65,28 @@ fn assertions() -> String {
             save, restore, free
         }
     }
+    #[cfg(feature = "stream")]
+    layout! {
+        milieu_names { queries, count }
+        milieu_rights { abi, read, publish, read_private, set_private }
+    }
+    #[cfg(feature = "links")]
+    layout! {
+        milieu_peer { name, id, is_here }
+        milieu_terms {
+            abi, window, grant, is_open, modes, mode_count, types, type_count, delivery,
+            event_bytes_max, event_depth_max, names_max, edges_max, waiting_max
+        }
+        milieu_parcel {
+            peer, channel, mode, schema, incarnation, sequence, time_ns, payload, wants_receipt,
+            receipt
+        }
+        milieu_refusal {}
+        milieu_carrier {
+            abi, flags, bytes_max, requests_max, credit_max, submit, credit, grant, shut, leave,
+            request, reply, poll, close
+        }
+    }
     constants! { MILIEU_SAY, MILIEU_BUSY, MILIEU_PANIC }
     constants! { MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WITHOUT_ASSIGNMENT }
     #[cfg(feature = "stream")]
@@ -106,7 +128,7 @@ fn both_sides_lay_types_out_alike() {
     let folder = scratch("layout");
     let source = folder.join("layout.c");
     let streams = match cfg!(feature = "stream") {
-        true => "#include <milieu/streams.h>\n",
+        true => "#include <milieu/engines.h>\n",
         false => "",
     };
     let text = format!(

@@ -80,3 +80,19 @@ fn a_source_in_c_reaches_contexts_by_an_operator_in_cpp() {
         assert_eq!(run(&whole.compiled(), &[]), "ok\n");
     }
 }
+
+#[cfg(feature = "links")]
+#[test]
+fn machines_are_joined_from_c() {
+    let folder = scratch("c-links");
+    passes(Language::C, "links.c", &folder, Vec::new);
+}
+
+/// Two processes, over an engine that is written in C++.
+#[cfg(feature = "links")]
+#[test]
+fn machines_are_joined_from_cpp() {
+    let folder = scratch("cpp-links");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    passes(Language::Cpp, "links.cpp", &folder, Vec::new);
+}

@@ -626,6 +626,7 @@ private:
 /** Subscribes under the layers of a context, those that only it has entered included. */
 class StreamReader {
 public:
+    explicit StreamReader(milieu_reader *reader) noexcept : reader_(reader) {}
     /** Under the layers that are active in the context now. */
     template <class Policy>
     StreamReader(const Streams &streams, const BasicContext<Policy> &context) {

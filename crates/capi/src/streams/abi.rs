@@ -172,6 +172,32 @@ pub struct milieu_attribute {
     pub value: milieu_text,
 }
 
+/// Names, as queries that mean them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_names {
+    /// Without placeholders and conditions.
+    pub queries: *const milieu_text,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// What somebody may do.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_rights {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// Names that may be read.
+    pub read: milieu_names,
+    /// Names at which may be published.
+    pub publish: milieu_names,
+    /// Names whose private fields may be read.
+    pub read_private: milieu_names,
+    /// Names whose private fields may be set from outside.
+    pub set_private: milieu_names,
+}
+
 /// What has become of a name.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

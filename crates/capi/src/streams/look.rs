@@ -23,6 +23,10 @@ handle!(Picture, b"pict", "milieu_picture");
 #[allow(non_camel_case_types)]
 pub type milieu_picture = Slot<Picture>;
 
+pub(super) fn hand_out(json: String) -> *mut milieu_picture {
+    handle::new(Picture(json))
+}
+
 /// # Safety
 ///
 /// `picture` is null or valid for writing.
@@ -36,7 +40,7 @@ unsafe fn take(
         unsafe { (handle::shared(streams)?, out(picture, "picture")?) };
     within(opened)?;
     let text = look(&opened.milieu)?;
-    *picture = handle::new(Picture(text.unwrap_or_default()));
+    *picture = hand_out(text.unwrap_or_default());
     Ok(())
 }
 
@@ -104,7 +108,7 @@ pub unsafe extern "C" fn milieu_picture_of_losses(
             };
             serde_json::json!({ "flow": flow, "why": why, "text": text })
         });
-        *picture = handle::new(Picture(losses.collect::<serde_json::Value>().to_string()));
+        *picture = hand_out(losses.collect::<serde_json::Value>().to_string());
         Ok(())
     })
 }

@@ -3,13 +3,18 @@
 mod abi;
 mod compute;
 mod effect;
+#[cfg(feature = "links")]
+mod engine;
 mod event;
 mod lent;
+#[cfg(feature = "links")]
+mod link;
 mod look;
 mod names;
 mod operator;
 mod publisher;
 mod reader;
+mod rights;
 mod source;
 mod subscription;
 mod types;
@@ -35,12 +40,17 @@ use crate::{
 pub use abi::*;
 pub use compute::*;
 pub use effect::*;
+#[cfg(feature = "links")]
+pub use engine::*;
 pub use event::*;
+#[cfg(feature = "links")]
+pub use link::*;
 pub use look::*;
 pub use names::*;
 pub use operator::*;
 pub use publisher::*;
 pub use reader::*;
+pub use rights::milieu_reader_new_with;
 use source::within;
 pub use source::*;
 pub use subscription::*;

@@ -43,6 +43,17 @@ fn layers_of(context: &Context) -> LayerValues {
     context.erased.layers().into_iter().collect()
 }
 
+pub(super) fn hand_out(
+    opened: &Arc<Opened>,
+    context: &Context,
+    rights: Rights,
+) -> *mut milieu_reader {
+    handle::new(Reader {
+        reader: opened.graph().reader(layers_of(context), rights),
+        opened: Arc::clone(opened),
+    })
+}
+
 fn wrong(flow: &str, found: Diagnostic) -> Failure {
     let source = Source::new("flow", flow);
     Failure::new(MILIEU_WRONG_FLOW, render(&source, &[found], false))
@@ -68,11 +79,7 @@ pub unsafe extern "C" fn milieu_reader_new(
                 out(reader, "reader")?,
             )
         };
-        let made = opened.graph().reader(layers_of(&context), Rights::all());
-        *reader = handle::new(Reader {
-            reader: made,
-            opened: Arc::clone(opened),
-        });
+        *reader = hand_out(opened, &context, Rights::all());
         Ok(())
     })
 }

@@ -46,6 +46,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use milieu_stream::Streams;
+use milieu_stream::link::Link;
 use milieu_stream::names::{Query, Rights as NameRights};
 use serde_json::{Value as Tree, json};
 
@@ -85,6 +86,14 @@ impl Milieu {
     pub fn graph(&self) -> Option<String> {
         let view = self.streams().look()?;
         Some(tell::graph(&view).to_string())
+    }
+
+    /// Whom a link reaches and who has left, what was refused of what they have sent, and
+    /// what became of events on edges that are no more, as JSON. Nothing within a
+    /// callback.
+    #[must_use]
+    pub fn peers(&self, link: &Link) -> Option<String> {
+        Some(tell::link(link)?.to_string())
     }
 
     /// What stands at the names of a query, such as `/labs/*`, in the same JSON.

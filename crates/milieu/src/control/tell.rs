@@ -1,7 +1,8 @@
 //! Names and graphs as JSON.
 
+use milieu_stream::link::{Link, Presence, Refusals};
 use milieu_stream::names::{Entry, Member, Query};
-use milieu_stream::{Delays, End, Latency, View};
+use milieu_stream::{Delays, Dropped, End, Latency, View};
 use milieu_transfer::Span;
 use serde_json::{Value as Tree, json};
 
@@ -31,13 +32,67 @@ fn latency(latency: &Latency) -> Tree {
     json!({"count": latency.count(), "p50": part(0.5), "p99": part(0.99), "max": max})
 }
 
+fn dropped(dropped: &Dropped) -> serde_json::Map<String, Tree> {
+    let counts = dropped.iter();
+    counts
+        .map(|(reason, count)| (reason.as_str().to_owned(), count.into()))
+        .collect()
+}
+
+/// What has become of events at an end of an edge between machines.
+fn end(end: &End) -> Tree {
+    match end {
+        End::Out {
+            offered,
+            sent,
+            dropped: lost,
+            waiting,
+        } => json!({"way": "out", "offered": offered, "sent": sent, "waiting": waiting,
+            "dropped": dropped(lost)}),
+        End::In {
+            arrived,
+            taken,
+            dropped: lost,
+            missing,
+        } => json!({"way": "in", "arrived": arrived, "taken": taken, "missing": missing,
+            "dropped": dropped(lost)}),
+    }
+}
+
+/// Nothing within a callback.
+pub(super) fn link(link: &Link) -> Option<Tree> {
+    let peers = link.peers()?;
+    let peers = peers.iter().map(|peer| {
+        let presence = match peer.presence {
+            Presence::Here => "here",
+            Presence::Left(reason) => reason.as_str(),
+        };
+        let (origin, incarnation) = peer
+            .identity
+            .as_ref()
+            .map_or((None, None), |(of, life)| (Some(&**of), Some(*life)));
+        json!({"name": &*peer.name, "presence": presence, "origin": origin,
+            "incarnation": incarnation, "names": peer.names})
+    });
+    let Refusals {
+        malformed,
+        misplaced,
+        stale,
+        denied,
+        full,
+        gone,
+    } = link.refusals()?;
+    let ended = link.ended()?;
+    Some(json!({
+        "peers": peers.collect::<Vec<_>>(),
+        "refusals": {"malformed": malformed, "misplaced": misplaced, "stale": stale,
+            "denied": denied, "full": full, "gone": gone},
+        "ended": ended.iter().map(end).collect::<Vec<_>>(),
+        "encodings": link.encodings()?,
+    }))
+}
+
 pub(super) fn graph(view: &View) -> Tree {
-    let dropped = |dropped: &milieu_stream::Dropped| -> serde_json::Map<String, Tree> {
-        let counts = dropped.iter();
-        counts
-            .map(|(reason, count)| (reason.as_str().to_owned(), count.into()))
-            .collect()
-    };
     let nodes = view.nodes.iter().map(|node| {
         json!({
             "id": node.id, "kind": &*node.kind, "label": node.label(),
@@ -65,23 +120,11 @@ pub(super) fn graph(view: &View) -> Tree {
         })
     });
     let ends = view.ends.iter().map(|it| {
-        let (peer, name, channel) = (&*it.peer, &*it.name, it.channel);
-        match &it.end {
-            End::Out {
-                offered,
-                sent,
-                dropped: lost,
-                waiting,
-            } => json!({"peer": peer, "name": name, "channel": channel, "way": "out",
-                "offered": offered, "sent": sent, "waiting": waiting, "dropped": dropped(lost)}),
-            End::In {
-                arrived,
-                taken,
-                dropped: lost,
-                missing,
-            } => json!({"peer": peer, "name": name, "channel": channel, "way": "in",
-                "arrived": arrived, "taken": taken, "missing": missing, "dropped": dropped(lost)}),
-        }
+        let mut shown = end(&it.end);
+        shown["peer"] = (&*it.peer).into();
+        shown["name"] = (&*it.name).into();
+        shown["channel"] = it.channel.into();
+        shown
     });
     json!({
         "nodes": nodes.collect::<Vec<_>>(),
