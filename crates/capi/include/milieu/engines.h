@@ -58,8 +58,8 @@ typedef struct milieu_parcel {
 
 /** Why an engine takes something not, or no more. */
 typedef enum milieu_refusal {
-    /** It has taken it. */
-    MILIEU_TAKEN = 0,
+    /** It is taken. */
+    MILIEU_ACCEPTED = 0,
     /** The receiver takes no more now. */
     MILIEU_NO_CREDIT = 1,
     /** There is no such peer, or no longer. */

@@ -273,9 +273,9 @@ private:
         for (*taken = 0; *taken < count; ++*taken) {
             const milieu_refusal refusal = done(user, MILIEU_CLOSED,
                 [&](Carrier &carrier) { return carrier.submit(parcels[*taken]); });
-            if (refusal != MILIEU_TAKEN) return refusal;
+            if (refusal != MILIEU_ACCEPTED) return refusal;
         }
-        return MILIEU_TAKEN;
+        return MILIEU_ACCEPTED;
     }
     static std::uint64_t credit(void *user, std::uint64_t to, std::uint32_t channel) {
         return done(user, std::uint64_t{0},

@@ -43,7 +43,7 @@ static milieu_refusal submit(void *user, const milieu_parcel *parcels, size_t co
     (void)user;
     (void)parcels;
     *taken = count;
-    return MILIEU_TAKEN;
+    return MILIEU_ACCEPTED;
 }
 static uint64_t credit(void *user, uint64_t to, uint32_t channel) {
     (void)user;

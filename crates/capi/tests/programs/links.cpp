@@ -104,7 +104,7 @@ public:
                 .put(parcel.sequence)
                 .put(parcel.time_ns)
                 .put(milieu::detail::view(parcel.payload)));
-        return MILIEU_TAKEN;
+        return MILIEU_ACCEPTED;
     }
     std::uint64_t credit(std::uint64_t to, std::uint32_t channel) override {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -129,7 +129,7 @@ public:
         if (asked_.size() == capabilities().requests_max) return MILIEU_NO_CREDIT;
         asked_.insert(number);
         say(asks, Written().put(number).put(question));
-        return MILIEU_TAKEN;
+        return MILIEU_ACCEPTED;
     }
     void reply(std::uint64_t, std::uint64_t number, std::string_view answer) override {
         std::lock_guard<std::mutex> lock(mutex_);
