@@ -59,10 +59,14 @@ mod builder;
 mod contexts;
 #[cfg(feature = "stream")]
 mod control;
+#[cfg(feature = "store")]
+mod decide;
 mod error;
 mod export;
 #[cfg(feature = "store")]
 mod files;
+#[cfg(feature = "store")]
+mod history;
 mod open;
 #[cfg(feature = "store")]
 mod persist;
@@ -117,6 +121,8 @@ pub use contexts::Contexts;
 pub use control::{Control, NO_FRAME};
 pub use error::Error;
 pub use export::specification_of;
+#[cfg(feature = "store")]
+pub use history::Undone;
 pub use open::Milieu;
 #[cfg(feature = "store")]
 pub use persist::Persisted;

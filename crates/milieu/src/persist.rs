@@ -9,18 +9,21 @@
 
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 
-use milieu_context::{Coordinator, Held, KeyError};
+use milieu_context::{Held, KeyError};
 use milieu_keys::{Key, KeySet, Name, Namespace, sort};
-use milieu_store::{Change, Conflict, Resolution, Resolve, StoreError, Strategy};
+use milieu_store::{Change, Commit, Conflict, Resolve, StoreError, Strategy};
 
-use crate::{Error, Milieu};
+use crate::{
+    Error, Milieu,
+    decide::{Decided, Decisions},
+};
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Persisted {
     /// The names of the keys that have changed in the file, or left it.
     pub names: Vec<String>,
-    /// The conflicts that the strategy has decided.
+    /// The conflicts that were decided.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -54,9 +57,9 @@ impl Milieu {
     /// As [`persist_below`](Milieu::persist_below), with the decision where
     /// another process has changed the same key: a
     /// [`Strategy`](milieu_store::Strategy), or a function, which is called
-    /// while nothing is locked. Where it decides for another value than this
-    /// program's, that becomes this program's too: contexts see it at their
-    /// next synchronization.
+    /// while nothing is locked: it may assign, persist, or make contexts. Where
+    /// it decides for another value than this program's, that becomes this
+    /// program's too: contexts see it at their next synchronization.
     ///
     /// # Errors
     ///
@@ -67,37 +70,36 @@ impl Milieu {
     pub fn persist_with(
         &self,
         branches: &[&str],
-        mut resolve: impl Resolve,
+        resolve: impl Resolve,
     ) -> Result<Persisted, Error> {
         let branches: Vec<Name> = branches
             .iter()
             .map(|branch| Name::parse(branch))
             .collect::<Result<_, _>>()?;
+        let mut decisions = Decisions::new(resolve, self.coordinator());
+        let names = decisions.settle(|decided| self.write(&branches, decided))?;
+        Ok(Persisted {
+            names,
+            conflicts: decisions.into_conflicts(),
+        })
+    }
+
+    /// Writes what is below these names, and says what has changed in the file.
+    fn write(&self, branches: &[Name], decided: Decided<'_>) -> Result<Vec<String>, Error> {
         // Dropped when nothing is locked any more.
         let _watches;
         let (mut known, held) = self.hold();
-        let changes = changes(&held, &known, &branches)?;
+        let changes = changes(&held, &known, branches)?;
         drop(held);
         if changes.is_empty() {
-            return Ok(Persisted::default());
+            return Ok(Vec::new());
         }
         let mut store = self.files.store_of_user()?;
-        let mut wrong = None;
-        let resolve = |conflict: &Conflict| {
-            let decision = decide(&mut resolve, conflict, self.coordinator());
-            decision.unwrap_or_else(|error| {
-                wrong.get_or_insert(error);
-                Resolution::Refuse
-            })
-        };
-        let committed = store.commit_since(&known, Namespace::User, &changes, resolve);
+        let since = decided.since(&known);
+        let committed = store.commit_since(&since, Namespace::User, &changes, decided);
         // Even a commit that fails may have written.
         _watches = self.files.written();
-        let commit = match committed {
-            Ok(commit) => Ok(commit),
-            Err(error @ StoreError::Unsettled { .. }) => Err(error),
-            Err(error) => return Err(wrong.map_or(error.into(), Error::from)),
-        };
+        let (_, unsettled) = in_force(committed)?;
         let before = known.clone();
         let mut names = Vec::new();
         let mut refused = None;
@@ -119,17 +121,17 @@ impl Milieu {
         }
         // What is in the file is the file's from now on: whoever changes it there
         // means this program as well. It has the rules' consent already.
-        let settled = self.coordinator().replace(Namespace::User, &before, &known);
-        debug_assert!(settled.is_ok() || refused.is_some(), "{settled:?}");
-        let conflicts = commit?.conflicts;
-        match refused {
-            Some(error) => Err(error.into()),
-            None => Ok(Persisted { names, conflicts }),
+        let replaced = self.coordinator().replace(Namespace::User, &before, &known);
+        debug_assert!(replaced.is_ok() || refused.is_some(), "{replaced:?}");
+        let failed = unsettled.map(Error::from);
+        match failed.or(refused.map(Error::from)) {
+            Some(error) => Err(error),
+            None => Ok(names),
         }
     }
 
-    /// Gives up this program's value for that of another process.
-    fn yield_to(&self, name: &str, theirs: Option<&Key>) -> Result<(), KeyError> {
+    /// Gives up this program's value for what the file has.
+    pub(crate) fn yield_to(&self, name: &str, theirs: Option<&Key>) -> Result<(), KeyError> {
         match theirs {
             Some(key) => {
                 let origin = Some(key.origin().clone());
@@ -161,21 +163,15 @@ impl Milieu {
     }
 }
 
-/// The decision about a conflict, unless it is for a value that breaks the rules.
-fn decide(
-    resolve: &mut impl Resolve,
-    conflict: &Conflict,
-    coordinator: &Coordinator,
-) -> Result<Resolution, KeyError> {
-    let resolution = resolve.resolve(conflict);
-    match &resolution {
-        // What stands there already is not written.
-        Resolution::Value(value) if *value != conflict.theirs => {
-            coordinator.check(conflict.name.as_str(), value.as_deref())?;
-        }
-        _ => {}
+/// A commit that is in force, and why a loss of power may undo it, if it may.
+pub(crate) fn in_force(
+    committed: Result<Commit, StoreError>,
+) -> Result<(Commit, Option<StoreError>), StoreError> {
+    match committed {
+        Ok(commit) => Ok((commit, None)),
+        Err(error @ StoreError::Unsettled { .. }) => Ok((Commit::default(), Some(error))),
+        Err(error) => Err(error),
     }
-    Ok(resolution)
 }
 
 /// What the program has assigned and removed since it has read and written.
@@ -207,7 +203,7 @@ fn value_of<'k>(keys: &'k KeySet, name: &str) -> Option<&'k str> {
 }
 
 /// Notes what the file holds now.
-fn take_over(known: &mut KeySet, file: &KeySet, name: &Name) {
+pub(crate) fn take_over(known: &mut KeySet, file: &KeySet, name: &Name) {
     match file.get(Namespace::User, name.as_str()) {
         Some(key) => {
             known.insert(key.clone());

@@ -2,10 +2,10 @@
 
 mod support;
 
-use std::{os::unix::fs::PermissionsExt, thread};
+use std::{os::unix::fs::PermissionsExt, sync::mpsc::channel, thread, time::Duration};
 
 use milieu::{
-    Array, Environment, Error, Milieu, Text,
+    Array, Environment, Error, Milieu, News, Text,
     keys::{Name, Namespace},
     store::{Change, Conflict, Resolution, StoreError, Strategy},
 };
@@ -333,6 +333,105 @@ fn a_function_cannot_decide_for_what_the_rules_refuse() {
     let ten = |_: &Conflict| Resolution::Value(Some("10".into()));
     milieu.persist_with(&["/"], ten).unwrap();
     assert!(machine.text().contains("times = 10"));
+}
+
+#[test]
+fn a_function_may_do_whatever_a_program_may() {
+    let (machine, milieu, mut cx) = conflict();
+    let mut asked = 0;
+    let decide = |conflict: &Conflict| {
+        asked += 1;
+        assert_eq!(conflict.theirs.as_deref(), Some("7"));
+        // Of another environment, for which the files are read.
+        milieu.context::<Lists>().unwrap();
+        let persisted = milieu.persist_below(&["/algorithm"]).unwrap();
+        assert_eq!(persisted.names, ["/algorithm/%/accuracy"]);
+        assert!(milieu.persist().is_err(), "the conflict is still there");
+        thread::scope(|scope| drop(scope.spawn(|| milieu.persist().unwrap_err())));
+        cx.set::<at::accuracy>(6).unwrap();
+        // It may take over the other value, and this ends it meanwhile.
+        drop(milieu.watch(drop).unwrap());
+        Resolution::Ours
+    };
+    let persisted = milieu.persist_with(&["/"], decide).unwrap();
+    assert_eq!((asked, persisted.conflicts.len()), (1, 1));
+    assert_eq!(
+        persisted.names,
+        ["/algorithm/%/accuracy", "/sw/hello/times"]
+    );
+    assert!(machine.text().contains("times = 5"));
+    assert!(machine.text().contains("accuracy = 6"));
+    assert!(names(&milieu).is_empty());
+}
+
+#[test]
+fn a_decision_counts_though_a_watch_learns_of_the_other_value_meanwhile() {
+    let (machine, milieu, mut cx) = conflict();
+    let (tell, news) = channel();
+    let mut watching = None;
+    let decide = |_: &Conflict| {
+        let tell = tell.clone();
+        let started = milieu.watch(move |news| drop(tell.send(news))).unwrap();
+        watching = Some(started);
+        // It has taken over what was there when it has told what came behind.
+        elsewhere(&machine, "/sw/hello/otto/language", Some("fr"));
+        let told = news.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(matches!(told, News::Changed(_)), "{told:?}");
+        Resolution::Theirs
+    };
+    milieu.persist_with(&["/"], decide).unwrap();
+    cx.sync();
+    assert_eq!(cx.times, 7);
+    assert!(machine.text().contains("times = 7"));
+}
+
+#[test]
+fn whoever_has_changed_once_more_is_asked_about_once_more() {
+    let (machine, milieu, mut cx) = conflict();
+    let mut seen = Vec::new();
+    let decide = |conflict: &Conflict| {
+        let theirs = conflict.theirs.clone().unwrap();
+        if theirs == "7" {
+            elsewhere(&machine, "/sw/hello/times", Some("8"));
+        }
+        seen.push(theirs);
+        Resolution::Theirs
+    };
+    let persisted = milieu.persist_with(&["/"], decide).unwrap();
+    assert_eq!(seen, ["7", "8"]);
+    let [conflict] = &persisted.conflicts[..] else {
+        panic!("{persisted:?}");
+    };
+    assert_eq!(conflict.theirs.as_deref(), Some("8"));
+    cx.sync();
+    assert_eq!(cx.times, 8);
+}
+
+/// The first file is written before the second has its conflict.
+#[test]
+fn of_several_files_each_conflict_is_decided_once() {
+    let machine = Machine::new().user("/sw/hello/times = 2\n");
+    let folder = machine.user_file().parent().unwrap().to_owned();
+    let table = "[/algorithm]\nfile = algorithm.ini\n";
+    std::fs::write(folder.join("hello.mounts.ini"), table).unwrap();
+    std::fs::write(folder.join("algorithm.ini"), "%/accuracy = 3\n").unwrap();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    assert_eq!((cx.times, cx.accuracy), (2, 3));
+    elsewhere(&machine, "/sw/hello/times", Some("7"));
+    elsewhere(&machine, "/algorithm/%/accuracy", Some("8"));
+    cx.set::<at::times>(5).unwrap();
+    cx.set::<at::accuracy>(4).unwrap();
+    let mut asked = 0;
+    let decide = |_: &Conflict| {
+        asked += 1;
+        Resolution::Value(Some("9".into()))
+    };
+    let persisted = milieu.persist_with(&["/"], decide).unwrap();
+    assert_eq!((asked, persisted.conflicts.len()), (2, 2));
+    cx.sync();
+    assert_eq!((cx.times, cx.accuracy), (9, 9));
+    assert!(names(&milieu).is_empty());
 }
 
 #[test]

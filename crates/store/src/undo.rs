@@ -1,7 +1,7 @@
 //! Looking back: the last commits, and taking them back.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use milieu_diagnostics::{Diagnostic, Source};
@@ -77,37 +77,56 @@ impl Store {
         &mut self,
         namespace: Namespace,
         id: Option<u64>,
-        mut resolve: impl Resolve,
+        resolve: impl Resolve,
     ) -> Result<(Logged, Commit), StoreError> {
-        let log = self.log()?;
-        let mut of_namespace = log.into_iter().filter(|l| l.namespace == namespace);
+        let logged = self.undoable(namespace, id)?;
+        let commit = self.undo_logged(&logged, resolve)?;
+        Ok((logged, commit))
+    }
+
+    /// The commit that [`undo`](Store::undo) would take back.
+    ///
+    /// # Errors
+    /// Where there is no such commit.
+    pub fn undoable(&self, namespace: Namespace, id: Option<u64>) -> Result<Logged, StoreError> {
+        let mut of_namespace = self.log()?.into_iter().filter(|l| l.namespace == namespace);
         let found = match id {
             Some(id) => of_namespace.find(|logged| logged.record.id == id),
             None => of_namespace
                 .rfind(|logged| logged.undone_by.is_none() && logged.record.undoes.is_none()),
         };
-        let path = self.files.iter().find(|f| f.place.namespace == namespace);
-        let path = path.map_or_else(String::new, |f| f.place.path.display().to_string());
-        let wrong = |diagnostic| StoreError::Text {
-            source: Source::new(&*path, ""),
-            diagnostics: vec![diagnostic],
-        };
-        let Some(logged) = found else {
-            let what = id.map_or_else(|| "no change".to_owned(), |id| format!("no change {id}"));
-            let diagnostic = Diagnostic::error(format!("there is {what} to take back"));
-            return Err(wrong(
-                diagnostic.help("`milieu key log` lists those that can be"),
-            ));
+        found.ok_or_else(|| {
+            let path = self.files.iter().find(|f| f.place.namespace == namespace);
+            let path = path.map_or(Path::new(""), |file| &file.place.path);
+            nothing_to_undo(path, id)
+        })
+    }
+
+    /// As [`undo`](Store::undo), of a commit that [`log`](Store::log) has
+    /// listed: numbers alone are those of one file.
+    ///
+    /// # Errors
+    /// As [`undo`](Store::undo); also where the commit has left the history, and
+    /// where its file is not one of this store.
+    pub fn undo_logged(
+        &mut self,
+        logged: &Logged,
+        mut resolve: impl Resolve,
+    ) -> Result<Commit, StoreError> {
+        let Logged { path, record, .. } = logged;
+        let mut log = self.log()?.into_iter();
+        let Some(logged) = log.find(|now| now.path == *path && now.record == *record) else {
+            return Err(nothing_to_undo(path, Some(record.id)));
         };
         if let Some(by) = logged.undone_by {
-            let message = format!("change {} is taken back by {by} already", logged.record.id);
-            return Err(wrong(Diagnostic::error(message)));
+            let message = format!("change {} is taken back by {by} already", record.id);
+            return Err(wrong(path, Diagnostic::error(message)));
         }
         let is_unknown = |change: &&Changed| change.secret && change.noted() == **change;
         if let Some(secret) = logged.record.changes.iter().find(is_unknown) {
             let name = ini::encode_name(secret.name.as_str());
             let message = format!("`{name}` is secret, so nobody noted what it was");
-            return Err(wrong(Diagnostic::error(message).help("set it anew")));
+            return Err(wrong(path, Diagnostic::error(message).help("set it anew")));
         }
         let back = |change: &Changed| Change {
             name: change.name.clone(),
@@ -115,8 +134,22 @@ impl Store {
         };
         let changes: Vec<Change> = logged.record.changes.iter().map(back).collect();
         let base = Base::Undone(&logged.record);
-        let commit = self.commit_as(&SystemDisk, namespace, &changes, base, &mut resolve)?;
-        Ok((logged, commit))
+        self.commit_as(&SystemDisk, logged.namespace, &changes, base, &mut resolve)
+    }
+}
+
+/// There is no such commit.
+fn nothing_to_undo(path: &Path, id: Option<u64>) -> StoreError {
+    let what = id.map_or_else(|| "no change".to_owned(), |id| format!("no change {id}"));
+    let diagnostic = Diagnostic::error(format!("there is {what} to take back"));
+    let diagnostic = diagnostic.help("`milieu key log` lists those that can be");
+    wrong(path, diagnostic)
+}
+
+fn wrong(path: &Path, diagnostic: Diagnostic) -> StoreError {
+    StoreError::Text {
+        source: Source::new(path.display().to_string(), ""),
+        diagnostics: vec![diagnostic],
     }
 }
 
