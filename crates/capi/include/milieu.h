@@ -302,7 +302,10 @@ typedef enum milieu_strategy {
     MILIEU_THEIRS = 2
 } milieu_strategy;
 
-/** As milieu_coordinator_persist, with the decision on conflicts. */
+/**
+ * As milieu_coordinator_persist, with the decision on conflicts. `milieu/files.h` has a function of
+ * the program decide each of them, and what else there is of files.
+ */
 MILIEU_CHECKED milieu_result milieu_coordinator_persist_with(
     const milieu_coordinator *coordinator, milieu_text branch, milieu_strategy strategy,
     size_t *written);
@@ -310,6 +313,13 @@ MILIEU_CHECKED milieu_result milieu_coordinator_persist_with(
 /** Whether milieu_coordinator_assign would succeed: the same results, and nothing changes. */
 MILIEU_CHECKED milieu_result milieu_coordinator_check(const milieu_coordinator *coordinator,
     milieu_text name, milieu_text value);
+
+/**
+ * Whether the value of any environment depends on a layer of this id: for one that a request, a
+ * file or a command line names. MILIEU_NO_SUCH: none does; the message says which it may have been.
+ */
+MILIEU_CHECKED milieu_result milieu_coordinator_check_layer(const milieu_coordinator *coordinator,
+    milieu_text id);
 
 /* ---------------------------------------------------------------- holding the key set */
 

@@ -228,5 +228,111 @@ pub const MILIEU_OURS: u32 = 1;
 /// What the other program has written counts.
 pub const MILIEU_THEIRS: u32 = 2;
 
+/// Who has written something.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_author {
+    /// The user.
+    pub user: milieu_text,
+    /// The program.
+    pub program: milieu_text,
+    /// The machine.
+    pub host: milieu_text,
+    /// The number of the process.
+    pub process: u32,
+}
+
+/// A key that two programs have changed differently; bytes are null where there is no value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_conflict {
+    /// Its name.
+    pub name: milieu_text,
+    /// What this program has known.
+    pub base: milieu_text,
+    /// What this program makes of it.
+    pub ours: milieu_text,
+    /// What the other one has made of it.
+    pub theirs: milieu_text,
+    /// The other one.
+    pub by: milieu_author,
+    /// Whether it is a secret.
+    pub secret: bool,
+}
+
+/// A key of today.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_target {
+    /// Its name.
+    pub name: milieu_text,
+    /// Whether it has its value from the old one.
+    pub outcome: u32,
+}
+
+/// The value is that of the old key.
+pub const MILIEU_TAKEN: u32 = 1;
+/// Another key is preferred to the old one.
+pub const MILIEU_OUTRANKED: u32 = 2;
+/// The value of the old key is not allowed.
+pub const MILIEU_NOT_ALLOWED: u32 = 3;
+
+/// A key as a file has it, and what became of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_notice {
+    /// Its name in the file.
+    pub name: milieu_text,
+    /// Its value there; the bytes of a secret are null.
+    pub value: milieu_text,
+    /// The file and line.
+    pub origin: milieu_text,
+    /// Its names of today.
+    pub targets: *const milieu_target,
+    /// How many.
+    pub count: usize,
+    /// As the specification says it.
+    pub reason: milieu_text,
+    /// For people.
+    pub message: milieu_text,
+    /// What became of it.
+    pub fate: u32,
+    /// Whether the program goes without a value.
+    pub is_error: bool,
+    /// Whether it is a secret.
+    pub secret: bool,
+}
+
+/// A key has another name.
+pub const MILIEU_RENAMED: u32 = 1;
+/// A key is no more.
+pub const MILIEU_REMOVED: u32 = 2;
+/// A key should not be used.
+pub const MILIEU_DEPRECATED: u32 = 3;
+
+/// What was written into a file at once.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_commit {
+    /// The file.
+    pub file: milieu_text,
+    /// Its namespace.
+    pub whose: milieu_text,
+    /// From 1.
+    pub id: u64,
+    /// Since 1970.
+    pub time_ns: i64,
+    /// Who.
+    pub author: milieu_author,
+    /// The commit that it takes back, or 0.
+    pub undoes: u64,
+    /// The commit that has taken it back, or 0.
+    pub undone_by: u64,
+    /// What.
+    pub changes: *const milieu_change,
+    /// How many.
+    pub count: usize,
+}
+
 /// Lets go of what was handed over with a callback.
 pub type milieu_destroy = Option<unsafe extern "C" fn(user: *mut c_void)>;

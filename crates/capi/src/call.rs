@@ -118,7 +118,7 @@ pub extern "C" fn milieu_message() -> *const c_char {
 }
 
 /// What a callback of the program that has failed just now says of it.
-#[cfg(feature = "stream")]
+#[cfg(feature = "store")]
 pub fn said() -> String {
     let said = MESSAGE.try_with(|kept| kept.borrow().to_string_lossy().into_owned());
     said.unwrap_or_default()

@@ -159,3 +159,21 @@ pub unsafe extern "C" fn milieu_coordinator_check(
         Ok(checked.map_err(Error::from)?)
     })
 }
+
+/// Whether a value depends on a layer.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_coordinator_check_layer(
+    coordinator: *const milieu_coordinator,
+    id: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), id) = unsafe { (handle::shared(coordinator)?, id.read("id")?) };
+        milieu.coordinator().layer(id, "").map_err(Error::from)?;
+        Ok(())
+    })
+}

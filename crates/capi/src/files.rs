@@ -214,12 +214,16 @@ fn persist(
     strategy: Strategy,
     written: Option<&mut usize>,
 ) -> Result<(), Failure> {
-    let branch = if branch.is_empty() { "/" } else { branch };
-    let persisted = milieu.persist_with(&[branch], strategy)?;
+    let persisted = milieu.persist_with(&[branch_of(branch)], strategy)?;
     if let Some(written) = written {
         *written = persisted.names.len();
     }
     Ok(())
+}
+
+/// What an empty text means.
+pub(crate) fn branch_of(branch: &str) -> &str {
+    if branch.is_empty() { "/" } else { branch }
 }
 
 /// Writes what the program has assigned, and says who is right in a conflict.
@@ -243,15 +247,19 @@ pub unsafe extern "C" fn milieu_coordinator_persist_with(
                 written.as_mut(),
             )
         };
-        let strategy = match u32::try_from(strategy) {
-            Ok(MILIEU_REFUSE_CONFLICT) => Strategy::Refuse,
-            Ok(MILIEU_OURS) => Strategy::Ours,
-            Ok(MILIEU_THEIRS) => Strategy::Theirs,
-            _ => {
-                let message = format!("there is no strategy {strategy}; see milieu_strategy");
-                return Err(Failure::new(MILIEU_NO_SUCH, message));
-            }
-        };
-        persist(milieu, branch, strategy, written)
+        persist(milieu, branch, strategy_of(strategy)?, written)
     })
+}
+
+/// Who is right, by its number.
+pub(crate) fn strategy_of(strategy: c_int) -> Result<Strategy, Failure> {
+    match u32::try_from(strategy) {
+        Ok(MILIEU_REFUSE_CONFLICT) => Ok(Strategy::Refuse),
+        Ok(MILIEU_OURS) => Ok(Strategy::Ours),
+        Ok(MILIEU_THEIRS) => Ok(Strategy::Theirs),
+        _ => {
+            let message = format!("there is no strategy {strategy}; see milieu_strategy");
+            Err(Failure::new(MILIEU_NO_SUCH, message))
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The C ABI: what `include/milieu.h` and `include/milieu/streams.h` declare and document.
+//! The C ABI: what `include/milieu.h`, `include/milieu/files.h` and
+//! `include/milieu/streams.h` declare and document.
 //!
 //! ```text
 //!   C, C++ ──▶ extern "C" functions ──▶ call() ──▶ handle ──▶ Milieu, Erased
@@ -21,13 +22,21 @@ mod abi;
 mod actions;
 mod assign;
 mod call;
+#[cfg(feature = "store")]
+mod conflicts;
 mod context;
 mod coordinator;
 #[cfg(feature = "store")]
 mod files;
 mod handle;
+#[cfg(feature = "store")]
+mod history;
 mod hold;
 mod layout;
+#[cfg(feature = "store")]
+mod lent;
+#[cfg(feature = "store")]
+mod notices;
 mod scope;
 #[cfg(feature = "stream")]
 mod streams;
@@ -39,13 +48,20 @@ pub use abi::*;
 pub use actions::*;
 pub use assign::*;
 pub use call::{milieu_fail, milieu_message, milieu_result_name, milieu_version};
+#[cfg(feature = "store")]
+pub use conflicts::*;
 pub use context::*;
 pub use coordinator::*;
 #[cfg(feature = "store")]
 pub use files::{
-    milieu_coordinator_open, milieu_coordinator_persist, milieu_coordinator_persist_with,
+    milieu_coordinator_defaults, milieu_coordinator_open, milieu_coordinator_persist,
+    milieu_coordinator_persist_with,
 };
+#[cfg(feature = "store")]
+pub use history::*;
 pub use hold::*;
+#[cfg(feature = "store")]
+pub use notices::*;
 pub use scope::*;
 #[cfg(feature = "stream")]
 pub use streams::*;

@@ -25,6 +25,12 @@ impl milieu_text {
         }
     }
 
+    /// A text that the library owns; without bytes where there is none.
+    #[cfg(feature = "store")]
+    pub(crate) fn of_some(text: Option<&str>) -> Self {
+        text.map_or(milieu_text::EMPTY, milieu_text::of)
+    }
+
     /// Reads a text; `what` is what the caller calls it.
     ///
     /// # Safety

@@ -31,6 +31,8 @@ fn program<'a>(
     }
 }
 
+/// The header of files.
+const FILES: &str = "milieu/files.h";
 /// The headers of streams.
 const EVENTS: &str = "milieu/events.h";
 const STREAMS: &str = "milieu/streams.h";
@@ -38,7 +40,7 @@ const LINKS: [&str; 2] = ["milieu/links.h", "milieu/engines.h"];
 
 /// The functions that the headers declare.
 fn declared() -> BTreeSet<String> {
-    let mut headers = vec!["milieu.h"];
+    let mut headers = vec!["milieu.h", FILES];
     if cfg!(feature = "stream") {
         headers.extend([EVENTS, STREAMS]);
     }
@@ -119,7 +121,12 @@ fn every(source: &str, headers: &[&str], arguments: impl Fn(&Path) -> Vec<OsStri
 
 #[test]
 fn every_function_is_misused_in_every_way() {
-    every("every.c", &["milieu.h"], |_| Vec::new());
+    every("every.c", &["milieu.h", FILES], |folder| {
+        let files = folder.join("files");
+        let _ = fs::remove_dir_all(&files);
+        fs::create_dir(&files).expect("a folder for settings");
+        vec![files.into()]
+    });
 }
 
 #[cfg(feature = "stream")]

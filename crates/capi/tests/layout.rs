@@ -43,6 +43,15 @@ fn assertions() -> String {
         milieu_key { name, value, origin }
         milieu_change { name, before, after, origin, secret }
         milieu_news { kind, changes, count, message }
+        milieu_author { user, program, host, process }
+        milieu_conflict { name, base, ours, theirs, by, secret }
+        milieu_target { name, outcome }
+        milieu_notice {
+            name, value, origin, targets, count, reason, message, fate, is_error, secret
+        }
+        milieu_commit {
+            file, whose, id, time_ns, author, undoes, undone_by, changes, count
+        }
     }
     #[cfg(feature = "stream")]
     layout! {
@@ -88,6 +97,9 @@ fn assertions() -> String {
         }
     }
     constants! { MILIEU_SAY, MILIEU_BUSY, MILIEU_PANIC }
+    constants! { MILIEU_REFUSE_CONFLICT, MILIEU_OURS, MILIEU_THEIRS }
+    constants! { MILIEU_RENAMED, MILIEU_REMOVED, MILIEU_DEPRECATED }
+    constants! { MILIEU_TAKEN, MILIEU_OUTRANKED, MILIEU_NOT_ALLOWED }
     constants! { MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WITHOUT_ASSIGNMENT }
     #[cfg(feature = "stream")]
     {
@@ -132,7 +144,7 @@ fn both_sides_lay_types_out_alike() {
         false => "",
     };
     let text = format!(
-        "#include <milieu.h>\n{streams}#include <stddef.h>\n{}",
+        "#include <milieu.h>\n#include <milieu/files.h>\n{streams}#include <stddef.h>\n{}",
         assertions()
     );
     fs::write(&source, &text).expect("a file");

@@ -88,7 +88,7 @@ impl Milieu {
         let undone = store.undo_logged(&logged, decided);
         _watches = self.files.written();
         let (commit, unsettled) = in_force(undone)?;
-        let refused = self.follow(&mut known, &before, store.keys());
+        let refused = self.go_back(&mut known, &before, store.keys());
         let failed = unsettled.map(Error::from);
         if let Some(error) = failed.or(refused.err()) {
             return Err(error);
@@ -99,7 +99,7 @@ impl Milieu {
     }
 
     /// Gives this program's keys the values that were written into the file.
-    fn follow(&self, known: &mut KeySet, before: &KeySet, after: &KeySet) -> Result<(), Error> {
+    fn go_back(&self, known: &mut KeySet, before: &KeySet, after: &KeySet) -> Result<(), Error> {
         let was = known.clone();
         let value = |keys: &KeySet, name: &str| {
             let key = keys.get(Namespace::User, name);

@@ -6,7 +6,6 @@ mod effect;
 #[cfg(feature = "links")]
 mod engine;
 mod event;
-mod lent;
 #[cfg(feature = "links")]
 mod link;
 mod look;
@@ -35,6 +34,7 @@ use crate::{
     coordinator::{Coordinator, milieu_coordinator},
     handle::{self, Slot, handle},
     layout::check_abi,
+    lent,
 };
 
 pub use abi::*;

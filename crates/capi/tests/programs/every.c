@@ -1,9 +1,11 @@
-/* Every function of milieu.h with every kind of misuse that it can be told of. Without an argument
- * all rows are run; `list` prints their names, which have to be those of the header. */
+/* Every function of milieu.h and milieu/files.h with every kind of misuse that it can be told of.
+ * With an empty folder as its argument all rows are run; `list` prints their names, which have to be
+ * those of the headers. */
 
 #include "check.h"
 #include "station.h"
 
+#include <milieu/files.h>
 #include <pthread.h>
 
 /* What functions are handed; one of it is wrong at a time. */
@@ -16,6 +18,9 @@ struct arguments {
     milieu_watch *watch;
     milieu_activation *activation;
     milieu_scope *scope;
+    milieu_notices *notices;
+    milieu_log *log;
+    milieu_decision *decision;
     milieu_text text;
     milieu_frame frame;
     uint32_t value;
@@ -23,9 +28,13 @@ struct arguments {
     void *out;
     milieu_action action;
     milieu_evaluate evaluate;
+    milieu_decide decide;
 };
 
 #include "every.h"
+
+/* Beside what may be wrong of any row: no function that decides, which has no `destroy`. */
+enum { DECIDES = 1 << 15 };
 
 static milieu_result acts(void *user, milieu_activation *activation) {
     (void)user;
@@ -37,6 +46,12 @@ static milieu_result evaluates(void *user, milieu_scope *scope) {
     (void)user;
     (void)scope;
     return MILIEU_OK;
+}
+
+static milieu_result decides(void *user, const milieu_conflict *conflict, milieu_decision *decision) {
+    (void)user;
+    (void)conflict;
+    return milieu_decision_choose(decision, MILIEU_OURS);
 }
 
 static milieu_layer layer(struct arguments *a) {
@@ -61,6 +76,7 @@ static milieu_layer layer(struct arguments *a) {
     R(milieu_coordinator_persist_with, OF(coordinator), TEXT, a->coordinator, a->text,        \
         MILIEU_OURS, NULL)                                                                    \
     R(milieu_coordinator_check, OF(coordinator), TEXT, a->coordinator, a->text, a->text)      \
+    R(milieu_coordinator_check_layer, OF(coordinator), TEXT, a->coordinator, a->text)         \
     R(milieu_hold_new, OF(coordinator), OUT, a->coordinator, a->out)                          \
     R(milieu_hold_free, OF(hold), GIVEN, a->hold)                                             \
     R(milieu_hold_keys, OF(hold), OUT, a->hold, a->out, a->out)                               \
@@ -118,7 +134,22 @@ static milieu_layer layer(struct arguments *a) {
         a->evaluate, NULL, destroy)                                                           \
     R(milieu_watch_new, OF(coordinator), OUT | CALLBACK, a->coordinator, NULL, NULL, destroy, \
         a->out)                                                                               \
-    S(milieu_watch_free, OF(watch), GIVEN, a->watch)
+    S(milieu_watch_free, OF(watch), GIVEN, a->watch)                                          \
+    R(milieu_decision_choose, OF(decision), LENT, a->decision, MILIEU_THEIRS)                 \
+    R(milieu_decision_value, OF(decision), LENT | TEXT, a->decision, a->text)                 \
+    R(milieu_decision_remove, OF(decision), LENT, a->decision)                                \
+    R(milieu_coordinator_persist_deciding, OF(coordinator), TEXT | DECIDES, a->coordinator,   \
+        a->text, a->decide, NULL, NULL)                                                       \
+    R(milieu_notices_new, OF(coordinator), OUT, a->coordinator, a->out)                       \
+    S(milieu_notices_free, OF(notices), GIVEN, a->notices)                                    \
+    R(milieu_notices_all, OF(notices), OUT, a->notices, a->out, a->out)                       \
+    R(milieu_log_new, OF(coordinator), OUT, a->coordinator, a->out)                           \
+    S(milieu_log_free, OF(log), GIVEN, a->log)                                                \
+    R(milieu_log_commits, OF(log), OUT, a->log, a->out, a->out)                               \
+    R(milieu_coordinator_undo, OF(coordinator), TEXT, a->coordinator, a->text, 1,             \
+        MILIEU_OURS, NULL)                                                                    \
+    R(milieu_coordinator_undo_deciding, OF(coordinator), TEXT | DECIDES, a->coordinator,      \
+        a->text, 1, a->decide, NULL, NULL)
 
 DEFINE(FUNCTIONS)
 
@@ -142,6 +173,9 @@ static void misuse(const struct row *row, const struct arguments *good) {
         expect(row, &a, MILIEU_NULL, "no callback");
     } else if ((row->kinds & (CALLBACK | TEXT)) == (CALLBACK | TEXT)) {
         a.action = NULL;
+        expect(row, &a, MILIEU_NULL, "no callback");
+    } else if (row->kinds & DECIDES) {
+        a.decide = NULL;
         expect(row, &a, MILIEU_NULL, "no callback");
     }
 }
@@ -186,6 +220,33 @@ static milieu_result ask(void *user, milieu_scope *scope) {
     return MILIEU_OK;
 }
 
+static milieu_result decide(void *user, const milieu_conflict *conflict, milieu_decision *decision) {
+    bool *was = user;
+    struct arguments a = good;
+    CHECK(milieu_text_is(conflict->name, "/value"));
+    a.decision = decision;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].handle == OF(decision) || rows[i].handle == OF(coordinator)) misuse(&rows[i], &a);
+    *was = true;
+    return MILIEU_OK;
+}
+
+/* Two programs with one file; misuse has decided nothing, so that the conflict is refused. */
+static void decide_within(const char *folder) {
+    milieu_coordinator *two[2];
+    milieu_options options = MILIEU_OPTIONS;
+    bool was = false;
+    options.user_folder = options.system_folder = milieu_text_of(folder);
+    for (int i = 0; i < 2; i++) OK(milieu_coordinator_open(milieu_text_of("every"), &options, &two[i]));
+    OK(milieu_coordinator_assign(two[0], milieu_text_of("/value"), milieu_text_of("1")));
+    OK(milieu_coordinator_persist(two[0], milieu_text_of("/"), NULL));
+    OK(milieu_coordinator_assign(two[1], milieu_text_of("/value"), milieu_text_of("2")));
+    EXPECT(MILIEU_FILES, milieu_coordinator_persist_deciding(
+                             two[1], milieu_text_of("/"), decide, &was, NULL));
+    CHECK(was);
+    for (int i = 0; i < 2; i++) milieu_coordinator_free(two[i]);
+}
+
 static void *of_another_thread(void *unused) {
     (void)unused;
     for (size_t i = 0; i < count; i++)
@@ -202,12 +263,16 @@ static void make(struct arguments *a) {
     OK(milieu_coordinator_on_activation(
         a->coordinator, milieu_text_of("x"), acts, NULL, NULL, &a->registration));
     OK(milieu_watch_new(a->coordinator, NULL, NULL, NULL, &a->watch));
+    OK(milieu_notices_new(a->coordinator, &a->notices));
+    OK(milieu_log_new(a->coordinator, &a->log));
     OK(milieu_context_enter(a->cx, milieu_layer_of("x", "y"), &left));
     OK(milieu_context_leave(a->cx, left));
     a->frame = left;
 }
 
 static void unmake(struct arguments *a) {
+    milieu_log_free(a->log);
+    milieu_notices_free(a->notices);
     milieu_watch_free(a->watch);
     milieu_registration_free(a->registration);
     milieu_captured_free(a->captured);
@@ -217,7 +282,8 @@ static void unmake(struct arguments *a) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "list") == 0) {
+    CHECK(argc == 2);
+    if (strcmp(argv[1], "list") == 0) {
         for (size_t i = 0; i < count; i++) puts(rows[i].name);
         return 0;
     }
@@ -235,6 +301,7 @@ int main(int argc, char **argv) {
     good.text = milieu_text_of("a");
     good.action = acts;
     good.evaluate = evaluates;
+    good.decide = decides;
     milieu_context *watched;
     OK(station_new(good.coordinator, NULL, &watched, &env));
     memcpy(&before, env, sizeof before);
@@ -257,6 +324,8 @@ int main(int argc, char **argv) {
     CHECK(was);
     OK(milieu_context_deactivate(good.cx, milieu_text_of("security")));
     OK(milieu_context_deactivate(good.cx, milieu_text_of("tamper")));
+
+    decide_within(argv[1]);
 
     /* Nothing of it has changed anything. */
     OK(milieu_hold_free(good.hold));
