@@ -45,6 +45,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace milieu {
@@ -138,6 +139,7 @@ inline void free_hold(milieu_hold *hold) noexcept { (void)milieu_hold_free(hold)
 #include <milieu/choices.hpp>
 #include <milieu/layers.hpp>
 #include <milieu/entering.hpp>
+#include <milieu/files.hpp>
 #include <milieu/program.hpp>
 
 namespace milieu {
@@ -537,10 +539,55 @@ public:
             coordinator_.get(), detail::text(branch), strategy, &written));
         return written;
     }
+    /**
+     * The same, with a function that decides each conflict: `Decision(const Conflict &)`. It runs
+     * while nothing is locked; what it throws goes on here, and nothing is written.
+     */
+    template <class Decide>
+    std::size_t persist(std::string_view branch, Decide decide) const {
+        std::size_t written;
+        detail::check(milieu_coordinator_persist_deciding(
+            coordinator_.get(), detail::text(branch), detail::decide<Decide>, &decide, &written));
+        return written;
+    }
+    /** What the files say under names of before, as they were read last; nothing before the first context. */
+    [[nodiscard]] std::vector<Notice> notices() const {
+        return all<Notice, milieu_notices, milieu_notices_free, milieu_notice>(
+            milieu_notices_new, milieu_notices_all);
+    }
+    /** What programs, and `milieu key`, have written into the files, as far as it is still known; the last one last. */
+    [[nodiscard]] std::vector<Commit> log() const {
+        return all<Commit, milieu_log, milieu_log_free, milieu_commit>(
+            milieu_log_new, milieu_log_commits);
+    }
+    /**
+     * Takes a commit of the user's file back; returns how many keys changed there. They have the
+     * values of before in contexts, too, at their next synchronization. `strategy` decides about
+     * keys that have changed since; what was before is this program's side of it.
+     */
+    std::size_t undo(const Commit &commit, milieu_strategy strategy = MILIEU_REFUSE_CONFLICT) const {
+        return undo(commit.file, commit.id, strategy);
+    }
+    /** The same, with a function that decides each conflict, as that of persist(). */
+    template <class Decide>
+    std::size_t undo(const Commit &commit, Decide decide) const {
+        std::size_t written;
+        detail::check(milieu_coordinator_undo_deciding(coordinator_.get(),
+            detail::text(commit.file), commit.id, detail::decide<Decide>, &decide, &written));
+        return written;
+    }
+    /** Takes the last commit back that is neither taken back nor takes one back. */
+    std::size_t undo(milieu_strategy strategy = MILIEU_REFUSE_CONFLICT) const {
+        return undo({}, 0, strategy);
+    }
     /** Whether assign() would succeed; an Error says why not. */
     void check(std::string_view name, std::string_view value) const {
         detail::check(milieu_coordinator_check(
             coordinator_.get(), detail::text(name), detail::text(value)));
+    }
+    /** Whether the value of any environment depends on a layer of this id; an Error says which it may have been. */
+    void check_layer(std::string_view id) const {
+        detail::check(milieu_coordinator_check_layer(coordinator_.get(), detail::text(id)));
     }
     /** Takes over from now on what others write into the files. */
     Watch watch() const { return watching(nullptr, nullptr, nullptr); }
@@ -559,6 +606,23 @@ public:
     milieu_coordinator *c() const noexcept { return coordinator_.get(); }
 
 private:
+    std::size_t undo(std::string_view file, std::uint64_t id, milieu_strategy strategy) const {
+        std::size_t written;
+        detail::check(milieu_coordinator_undo(
+            coordinator_.get(), detail::text(file), id, strategy, &written));
+        return written;
+    }
+    /** What a handle lists, and outlives it so. */
+    template <class Item, class Handle, void (*Free)(Handle *), class Raw, class Make, class Look>
+    std::vector<Item> all(Make make, Look look) const {
+        Handle *made;
+        detail::check(make(coordinator_.get(), &made));
+        const std::unique_ptr<Handle, detail::Freeing<Handle, Free>> handle(made);
+        const Raw *first;
+        std::size_t count;
+        detail::check(look(handle.get(), &first, &count));
+        return std::vector<Item>(first, first + count);
+    }
     Watch watching(milieu_tell tell, void *user, milieu_destroy destroy) const {
         milieu_watch *watch;
         detail::check(milieu_watch_new(coordinator_.get(), tell, user, destroy, &watch));

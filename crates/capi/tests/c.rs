@@ -55,3 +55,17 @@ fn what_is_not_of_a_type_is_refused_in_c() {
     generate_into(&folder, "tests/programs/kinds.ini", "c");
     passes(Language::C, "kinds.c", &folder, Vec::new);
 }
+
+/// Conflicts, keys of before, and who has written what.
+#[cfg(all(feature = "checks", feature = "history"))]
+#[test]
+fn files_are_looked_into_from_c() {
+    let folder = scratch("c-files");
+    generate_into(&folder, "tests/programs/files.ini", "c");
+    passes(Language::C, "files.c", &folder, || {
+        let files = folder.join("files");
+        let _ = std::fs::remove_dir_all(&files);
+        std::fs::create_dir(&files).expect("a folder for settings");
+        vec![files.into()]
+    });
+}

@@ -47,6 +47,17 @@ fn contexts_work_from_cpp() {
     });
 }
 
+/// Conflicts, keys of before, and who has written what.
+#[cfg(all(feature = "checks", feature = "history"))]
+#[test]
+fn files_are_looked_into_from_cpp() {
+    let folder = scratch("cpp-files");
+    generate_into(&folder, "tests/programs/files.ini", "cpp");
+    passes(Language::Cpp, "files.cpp", &folder, || {
+        vec![settings(&folder).into()]
+    });
+}
+
 /// Whoever includes the headers may be strict, and may be ahead of C++17.
 #[test]
 fn strict_compilers_find_nothing() {

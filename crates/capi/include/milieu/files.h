@@ -74,7 +74,7 @@ MILIEU_CHECKED milieu_result milieu_decision_choose(milieu_decision *decision,
 MILIEU_CHECKED milieu_result milieu_decision_value(milieu_decision *decision, milieu_text value);
 
 /** The key goes. */
-milieu_result milieu_decision_remove(milieu_decision *decision);
+MILIEU_CHECKED milieu_result milieu_decision_remove(milieu_decision *decision);
 
 /**
  * As milieu_coordinator_persist_with, with a function that decides each conflict. Where it decides

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "station.h"
 
+#include <milieu/files.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -15,6 +16,8 @@ static milieu_coordinator *coordinator;
 static milieu_context *in_use;
 /* Whether this thread holds the key set still meanwhile, and so sees what was before. */
 static bool is_held;
+/* Whether what is to be persisted has a conflict meanwhile. */
+static bool is_deciding;
 /* What callbacks have done. */
 static int asked, destroyed;
 
@@ -36,11 +39,19 @@ static void tell(void *user, const milieu_news *news) {
 
 static void count(void *user) { ++*(int *)user; }
 
+static milieu_result refuse(void *user, const milieu_conflict *conflict, milieu_decision *decision) {
+    (void)user;
+    (void)conflict;
+    return milieu_decision_choose(decision, MILIEU_REFUSE_CONFLICT);
+}
+
 /* Keys, files, what is registered, what is watched. */
 static void ask_coordinator(void) {
     milieu_hold *hold, *again;
     milieu_registration *registration;
     milieu_watch *watch;
+    milieu_log *log;
+    milieu_notices *notices;
     const milieu_key *keys;
     size_t held, written;
     int gone = 0;
@@ -63,11 +74,21 @@ static void ask_coordinator(void) {
     OK(milieu_hold_free(hold));
     OK(milieu_hold_free(again));
 
-    OK(milieu_coordinator_persist(coordinator, T("/"), &written));
+    EXPECT(is_deciding ? MILIEU_FILES : MILIEU_OK,
+        milieu_coordinator_persist(coordinator, T("/"), &written));
     OK(milieu_coordinator_persist_with(coordinator, T("/value"), MILIEU_OURS, &written));
-    CHECK(written == 0);
+    CHECK(written <= (size_t)is_deciding);
+    EXPECT(is_deciding ? MILIEU_FILES : MILIEU_OK,
+        milieu_coordinator_persist_deciding(coordinator, T("/"), refuse, NULL, &written));
     EXPECT(MILIEU_NO_SUCH,
         milieu_coordinator_persist_with(coordinator, T("/"), (milieu_strategy)9, &written));
+    OK(milieu_log_new(coordinator, &log));
+    milieu_log_free(log);
+    OK(milieu_notices_new(coordinator, &notices));
+    milieu_notices_free(notices);
+    EXPECT(MILIEU_NO_SUCH,
+        milieu_coordinator_undo(coordinator, T(""), 4711, MILIEU_OURS, &written));
+    EXPECT(MILIEU_NO_SUCH, milieu_coordinator_check_layer(coordinator, T("sesion")));
     OK(milieu_coordinator_defaults(coordinator, NULL, 0));
     milieu_text none = T("/no/such.ini");
     EXPECT(MILIEU_FILES, milieu_coordinator_defaults(coordinator, &none, 1));
@@ -397,6 +418,56 @@ static void watches(const milieu_options *options) {
     in_use = was;
 }
 
+/* ---------------------------------------------------------------- conflicts */
+
+static milieu_result decides(void *user, const milieu_conflict *conflict, milieu_decision *decision) {
+    milieu_watch **watch = user;
+    CHECK(milieu_text_is(conflict->name, "/station/%/interval"));
+    ask_all();
+    /* Who is told of files would wait for whoever writes them, and this for it. */
+    OK(milieu_watch_new(coordinator, tell, NULL, NULL, watch));
+    milieu_watch_free(*watch);
+    milieu_watch_free(*watch);
+    CHECK(milieu_text_is(conflict->theirs, is_deciding ? "95" : "98"));
+    CHECK(milieu_text_is(conflict->ours, "96"));
+    return milieu_decision_choose(decision, MILIEU_OURS);
+}
+
+static void decisions(const milieu_options *options) {
+    milieu_coordinator *other;
+    milieu_context *was = in_use;
+    milieu_watch *watch = NULL;
+    size_t written;
+    asked = 0;
+    /* No context runs it. */
+    in_use = NULL;
+    OK(milieu_coordinator_open(T("station"), options, &other));
+    OK(milieu_coordinator_assign(other, T("/station/%/interval"), T("95")));
+    OK(milieu_coordinator_persist(other, T("/"), NULL));
+    OK(milieu_coordinator_assign(coordinator, T("/station/%/interval"), T("96")));
+    is_deciding = true;
+    OK(milieu_coordinator_persist_deciding(coordinator, T("/"), decides, &watch, &written));
+    is_deciding = false;
+    CHECK(asked == 1);
+    /* And so for what is taken back: others have changed it since. */
+    OK(milieu_coordinator_assign(coordinator, T("/station/%/interval"), T("97")));
+    OK(milieu_coordinator_persist(coordinator, T("/"), NULL));
+    OK(milieu_coordinator_assign(other, T("/station/%/interval"), T("98")));
+    OK(milieu_coordinator_persist_with(other, T("/"), MILIEU_OURS, NULL));
+    milieu_coordinator_free(other);
+    milieu_log *log;
+    const milieu_commit *commits;
+    size_t count;
+    OK(milieu_log_new(coordinator, &log));
+    OK(milieu_log_commits(log, &commits, &count));
+    CHECK(count > 1);
+    OK(milieu_coordinator_undo_deciding(
+        coordinator, T(""), commits[count - 2].id, decides, &watch, &written));
+    CHECK(asked == 2 && written == 1);
+    milieu_log_free(log);
+    in_use = was;
+}
+
 int main(int argc, char **argv) {
     milieu_options options = MILIEU_OPTIONS;
     milieu_registration *registration;
@@ -408,6 +479,7 @@ int main(int argc, char **argv) {
     evaluations();
     destructions();
     watches(&options);
+    decisions(&options);
     destroyed = 0;
     OK(milieu_coordinator_on_activation(
         coordinator, T("tamper"), act, &destroyed, destroys_late, &registration));
