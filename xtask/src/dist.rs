@@ -266,8 +266,15 @@ const DOCUMENTED: &[Documented] = &[
         see_also: &[
             ("milieu", "1"),
             ("milieu-spec-generate", "1"),
+            ("milieu-files", "3"),
             ("milieu-streams", "3"),
         ],
+    },
+    Documented {
+        page: "milieu-files",
+        header: "milieu/files.h",
+        summary: "what stands in files of settings, for programs in C",
+        see_also: &[("milieu-key", "1"), ("milieu", "3")],
     },
     Documented {
         page: "milieu-streams",

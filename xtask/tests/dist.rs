@@ -206,6 +206,7 @@ fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
     // All functions that the library has are described.
     for (page, header) in [
         ("man3/milieu.3", "milieu.h"),
+        ("man3/milieu-files.3", "milieu/files.h"),
         ("man3/milieu-streams.3", "milieu/streams.h"),
         ("man3/milieu-links.3", "milieu/links.h"),
         ("man3/milieu-engines.3", "milieu/engines.h"),

@@ -305,10 +305,8 @@ pub struct milieu_notice {
 
 /// A key has another name.
 pub const MILIEU_RENAMED: u32 = 1;
-/// A key is no more.
-pub const MILIEU_REMOVED: u32 = 2;
 /// A key should not be used.
-pub const MILIEU_DEPRECATED: u32 = 3;
+pub const MILIEU_DEPRECATED: u32 = 2;
 
 /// What was written into a file at once.
 #[repr(C)]

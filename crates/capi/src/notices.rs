@@ -1,4 +1,4 @@
-//! Notices of keys that have other names today, or are no more.
+//! Notices of keys that have other names today, or are deprecated.
 
 use milieu::{
     diagnostics::render,
@@ -7,8 +7,8 @@ use milieu::{
 
 use crate::{
     abi::{
-        MILIEU_DEPRECATED, MILIEU_NOT_ALLOWED, MILIEU_OUTRANKED, MILIEU_REMOVED, MILIEU_RENAMED,
-        MILIEU_TAKEN, milieu_notice, milieu_result, milieu_target, milieu_text,
+        MILIEU_DEPRECATED, MILIEU_NOT_ALLOWED, MILIEU_OUTRANKED, MILIEU_RENAMED, MILIEU_TAKEN,
+        milieu_notice, milieu_result, milieu_target, milieu_text,
     },
     call::{call, out},
     coordinator::{Coordinator, milieu_coordinator},
@@ -59,8 +59,10 @@ impl Told {
                 self.targets = targets.iter().map(target).collect();
                 (MILIEU_RENAMED, milieu_text::EMPTY)
             }
-            Fate::Removed(reason) => (MILIEU_REMOVED, milieu_text::of(reason)),
-            Fate::Deprecated(advice) => (MILIEU_DEPRECATED, milieu_text::of(advice)),
+            // Tables name no keys that were removed.
+            Fate::Removed(advice) | Fate::Deprecated(advice) => {
+                (MILIEU_DEPRECATED, milieu_text::of(advice))
+            }
         };
         milieu_notice {
             name: milieu_text::of(key.name()),

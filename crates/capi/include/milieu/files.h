@@ -4,7 +4,7 @@
  *
  *   milieu_conflict   a key that this program and another one have changed differently
  *   milieu_decision   what becomes of it, as a function of the program says
- *   milieu_notices    keys in the files that have other names today, or are no more
+ *   milieu_notices    keys in the files that have other names today, or are deprecated
  *   milieu_log        who has changed what in the files, to be taken back
  *
  * What holds beside what milieu.h says:
@@ -91,10 +91,8 @@ MILIEU_CHECKED milieu_result milieu_coordinator_persist_deciding(
 typedef enum milieu_fate {
     /** It has another name today, or several: `targets`. */
     MILIEU_RENAMED = 1,
-    /** Nothing reads it any more: `reason`. */
-    MILIEU_REMOVED = 2,
     /** It still counts: `reason` says why it should not be used, and what instead. */
-    MILIEU_DEPRECATED = 3
+    MILIEU_DEPRECATED = 2
 } milieu_fate;
 
 /** Whether a key of today has its value from the old one. */
@@ -140,7 +138,8 @@ typedef struct milieu_notices milieu_notices;
 
 /**
  * What the files say under names of before, as they were read last. The old names are those of the
- * specification, so that there is nothing to tell before the first context.
+ * specification, so that there is nothing to tell before the first context. Generated code does not
+ * name keys that were removed; `milieu key check` tells of them.
  */
 MILIEU_CHECKED milieu_result milieu_notices_new(const milieu_coordinator *coordinator,
     milieu_notices **notices);

@@ -26,12 +26,12 @@ use milieu::stream::engine::{
     Refused,
 };
 
-use super::lent::Lent;
 use crate::{
     abi::{MILIEU_INVALID, MILIEU_OK, milieu_destroy, milieu_result, milieu_text},
     call::{Failure, call, null, out},
     handle::{self, Slot, handle},
     layout::check_abi,
+    lent::Lent,
     scope::User,
 };
 

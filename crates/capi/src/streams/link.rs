@@ -20,7 +20,6 @@ use super::{
     Opened, Streams,
     abi::{milieu_delivery, milieu_rights},
     engine::{Engine, milieu_engine},
-    lent::{Lend, Lent},
     look::{hand_out, milieu_picture},
     milieu_streams,
     rights::rights,
@@ -36,6 +35,7 @@ use crate::{
     call::{Failure, call, null, out},
     handle::{self, Slot, handle},
     layout::check_abi,
+    lent::{Lend, Lent},
     scope::User,
     text::read_slice,
 };

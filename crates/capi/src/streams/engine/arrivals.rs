@@ -13,7 +13,7 @@ use super::milieu_parcel;
 use crate::{
     abi::{MILIEU_INVALID, MILIEU_REFUSED, milieu_result, milieu_text},
     call::{Failure, call, null},
-    streams::lent::{Lend, Lent},
+    lent::{Lend, Lent},
 };
 
 /// What has been told, and of whom more may be.

@@ -9,7 +9,7 @@ use milieu::stream::engine::{
 use milieu::transfer::Time;
 
 use super::*;
-use crate::{abi::MILIEU_ABI, streams::lent::Lent};
+use crate::{abi::MILIEU_ABI, lent::Lent};
 
 /// What the callbacks are handed.
 struct Behind {
