@@ -85,6 +85,7 @@ fn the_tree_is_what_a_distribution_installs() {
         "share/doc/milieu/README.md",
         "share/fish/vendor_completions.d/milieu.fish",
         "share/man/man1/milieu.1",
+        "share/man/man3/milieu-files.3",
         "share/man/man3/milieu-streams.3",
         "share/man/man3/milieu.3",
         "share/zsh/site-functions/_milieu",
@@ -190,7 +191,8 @@ fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
     for page in &mut documented {
         *page = format!("man1/{}", page.replace(".txt", ".1"));
     }
-    documented.extend(["man3/milieu-streams.3", "man3/milieu.3"].map(String::from));
+    documented.extend(["files", "streams"].map(|part| format!("man3/milieu-{part}.3")));
+    documented.push("man3/milieu.3".to_owned());
     assert_eq!(pages, documented);
 
     let read = |page: &str| fs::read_to_string(folder.join(page)).expect("it is text");
@@ -228,7 +230,7 @@ fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
                 functions += 1;
             }
         }
-        assert!(functions > 20, "{functions}");
+        assert!(functions > 10, "{functions}");
     }
 
     for (reader, arguments) in [
