@@ -252,7 +252,8 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
 /// A header that has a page of its own.
 struct Documented {
     page: &'static str,
-    header: &'static str,
+    /// That which programs include, and those which that includes.
+    headers: &'static [&'static str],
     summary: &'static str,
     see_also: &'static [(&'static str, &'static str)],
 }
@@ -261,7 +262,7 @@ struct Documented {
 const DOCUMENTED: &[Documented] = &[
     Documented {
         page: "milieu",
-        header: "milieu.h",
+        headers: &["milieu.h"],
         summary: "the C interface of Milieu",
         see_also: &[
             ("milieu", "1"),
@@ -272,29 +273,59 @@ const DOCUMENTED: &[Documented] = &[
     },
     Documented {
         page: "milieu-files",
-        header: "milieu/files.h",
+        headers: &["milieu/files.h"],
         summary: "what stands in files of settings, for programs in C",
         see_also: &[("milieu-key", "1"), ("milieu", "3")],
     },
     Documented {
         page: "milieu-streams",
-        header: "milieu/streams.h",
+        headers: &[
+            "milieu/streams.h",
+            "milieu/events.h",
+            "milieu/operators.h",
+            "milieu/effects.h",
+            "milieu/flows.h",
+        ],
         summary: "streams of events for programs in C",
         see_also: &[
             ("milieu-stream", "1"),
             ("milieu", "3"),
+            ("milieu-sources", "3"),
+            ("milieu-rights", "3"),
             ("milieu-links", "3"),
         ],
     },
     Documented {
+        page: "milieu-sources",
+        headers: &["milieu/sources.h"],
+        summary: "sources of events that have names, for programs in C",
+        see_also: &[("milieu-stream-sources", "1"), ("milieu-streams", "3")],
+    },
+    Documented {
+        page: "milieu-foreign",
+        headers: &["milieu/foreign.h"],
+        summary: "streams of events over HTTP and MQTT, for programs in C",
+        see_also: &[("milieu-streams", "3"), ("milieu-rights", "3")],
+    },
+    Documented {
+        page: "milieu-rights",
+        headers: &["milieu/rights.h"],
+        summary: "who may read and publish what, for programs in C",
+        see_also: &[("milieu-streams", "3")],
+    },
+    Documented {
         page: "milieu-links",
-        header: "milieu/links.h",
-        summary: "links between machines, and rights, for programs in C",
-        see_also: &[("milieu-streams", "3"), ("milieu-engines", "3")],
+        headers: &["milieu/links.h"],
+        summary: "links between machines, for programs in C",
+        see_also: &[
+            ("milieu-streams", "3"),
+            ("milieu-rights", "3"),
+            ("milieu-engines", "3"),
+        ],
     },
     Documented {
         page: "milieu-engines",
-        header: "milieu/engines.h",
+        headers: &["milieu/engines.h"],
         summary: "engines that carry frames between machines, written in C",
         see_also: &[("milieu-links", "3")],
     },
@@ -302,7 +333,7 @@ const DOCUMENTED: &[Documented] = &[
 
 fn manual(tree: &Staging, version: &str) -> Result<()> {
     for it in DOCUMENTED {
-        let include = format!("#include <{}>", it.header);
+        let include = format!("#include <{}>", it.headers[0]);
         let page = manual::Page {
             name: it.page,
             summary: it.summary,
@@ -310,11 +341,14 @@ fn manual(tree: &Staging, version: &str) -> Result<()> {
             see_also: it.see_also,
             version,
         };
-        let path = crate::process::root()
-            .join("crates/capi/include")
-            .join(it.header);
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let mut text = String::new();
+        for header in it.headers {
+            let path = crate::process::root()
+                .join("crates/capi/include")
+                .join(header);
+            text += &std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+        }
         tree.write(format!("share/man/man3/{}.3", it.page), &page.of(&text))?;
     }
     Ok(())

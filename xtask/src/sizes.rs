@@ -217,6 +217,16 @@ const SETS: &[Set] = &[
         files: true,
     },
     Set {
+        name: "streams-sources",
+        features: "sources",
+        files: true,
+    },
+    Set {
+        name: "streams-gpio",
+        features: "gpio",
+        files: true,
+    },
+    Set {
         name: "all",
         features: "default",
         files: true,

@@ -85,9 +85,6 @@ fn the_tree_is_what_a_distribution_installs() {
         "share/doc/milieu/README.md",
         "share/fish/vendor_completions.d/milieu.fish",
         "share/man/man1/milieu.1",
-        "share/man/man3/milieu-files.3",
-        "share/man/man3/milieu-streams.3",
-        "share/man/man3/milieu.3",
         "share/zsh/site-functions/_milieu",
     ]
     .map(String::from)
@@ -95,6 +92,11 @@ fn the_tree_is_what_a_distribution_installs() {
     let mut headers = files(&root().join("crates/capi/include"));
     headers.extend(files(&root().join("crates/preload/include")));
     expected.extend(headers.iter().map(|file| format!("include/{file}")));
+    expected.extend(
+        PAGES
+            .iter()
+            .map(|(page, _)| format!("share/man/man3/{page}.3")),
+    );
     expected.sort();
     assert_eq!(there, expected);
 
@@ -179,6 +181,36 @@ fn the_preload_serves_programs_of_32_bits() {
     }
 }
 
+/// The pages of headers, and the headers that each describes.
+const PAGES: &[(&str, &[&str])] = &[
+    ("milieu", &["milieu.h"]),
+    ("milieu-engines", &["milieu/engines.h"]),
+    ("milieu-files", &["milieu/files.h"]),
+    ("milieu-foreign", &["milieu/foreign.h"]),
+    ("milieu-links", &["milieu/links.h"]),
+    ("milieu-rights", &["milieu/rights.h"]),
+    ("milieu-sources", &["milieu/sources.h"]),
+    (
+        "milieu-streams",
+        &[
+            "milieu/streams.h",
+            "milieu/events.h",
+            "milieu/operators.h",
+            "milieu/effects.h",
+            "milieu/flows.h",
+        ],
+    ),
+];
+
+/// The function that a line of a header declares.
+fn declared(line: &str) -> Option<&str> {
+    let (before, _) = line
+        .split_once('(')
+        .filter(|_| !line.starts_with([' ', '/', '#']))?;
+    let name = before.rsplit([' ', '*']).next()?;
+    name.starts_with("milieu_").then_some(name)
+}
+
 /// Every verb has its page, and no reader of pages finds fault with one.
 #[test]
 fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
@@ -191,8 +223,8 @@ fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
     for page in &mut documented {
         *page = format!("man1/{}", page.replace(".txt", ".1"));
     }
-    documented.extend(["files", "streams"].map(|part| format!("man3/milieu-{part}.3")));
-    documented.push("man3/milieu.3".to_owned());
+    documented.extend(PAGES.iter().map(|(page, ..)| format!("man3/{page}.3")));
+    documented.sort();
     assert_eq!(pages, documented);
 
     let read = |page: &str| fs::read_to_string(folder.join(page)).expect("it is text");
@@ -206,31 +238,18 @@ fn manual_pages_are_those_of_the_commands_and_of_the_headers() {
         assert!(get.contains(part), "{part}\n{get}");
     }
     // All functions that the library has are described.
-    for (page, header) in [
-        ("man3/milieu.3", "milieu.h"),
-        ("man3/milieu-files.3", "milieu/files.h"),
-        ("man3/milieu-streams.3", "milieu/streams.h"),
-        ("man3/milieu-links.3", "milieu/links.h"),
-        ("man3/milieu-engines.3", "milieu/engines.h"),
-    ] {
-        let page = read(page);
-        let header = root().join("crates/capi/include").join(header);
-        let header = fs::read_to_string(header).expect("it is text");
+    for (page, headers) in PAGES {
+        let text = read(&format!("man3/{page}.3"));
         let mut functions = 0;
-        for line in header
-            .lines()
-            .filter(|line| !line.starts_with([' ', '/', '#']))
-        {
-            let Some((before, _)) = line.split_once('(') else {
-                continue;
-            };
-            let name = before.rsplit([' ', '*']).next().unwrap_or_default();
-            if name.starts_with("milieu_") {
-                assert!(page.contains(&format!("{name}(")), "{name}");
+        for header in *headers {
+            let header = root().join("crates/capi/include").join(header);
+            let header = fs::read_to_string(header).expect("it is text");
+            for name in header.lines().filter_map(declared) {
+                assert!(text.contains(&format!("{name}(")), "{name}");
                 functions += 1;
             }
         }
-        assert!(functions > 10, "{functions}");
+        assert!(functions > 0, "{page}");
     }
 
     for (reader, arguments) in [

@@ -36,18 +36,34 @@ const FILES: &str = "milieu/files.h";
 /// The headers of streams.
 const EVENTS: &str = "milieu/events.h";
 const STREAMS: &str = "milieu/streams.h";
+const RIGHTS: &str = "milieu/rights.h";
 const LINKS: [&str; 2] = ["milieu/links.h", "milieu/engines.h"];
+/// That of sources which have names.
+const SOURCES: &str = "milieu/sources.h";
+/// That of programs which are not this one.
+const FOREIGN: &str = "milieu/foreign.h";
 
 /// The functions that the headers declare.
 fn declared() -> BTreeSet<String> {
     let mut headers = vec!["milieu.h", FILES];
     if cfg!(feature = "stream") {
-        headers.extend([EVENTS, STREAMS]);
+        headers.extend([EVENTS, STREAMS, RIGHTS]);
     }
     if cfg!(feature = "links") {
         headers.extend(LINKS);
     }
-    declared_in(&headers)
+    if cfg!(feature = "sources") {
+        headers.push(SOURCES);
+    }
+    if cfg!(any(feature = "http", feature = "mqtt")) {
+        headers.push(FOREIGN);
+    }
+    let mut declared = declared_in(&headers);
+    declared.retain(|name| {
+        (cfg!(feature = "http") || !name.starts_with("milieu_http_"))
+            && (cfg!(feature = "mqtt") || !name.starts_with("milieu_mqtt_"))
+    });
+    declared
 }
 
 /// The functions that headers declare; those that they define aside.
@@ -142,7 +158,21 @@ fn every_function_of_streams_is_misused_in_every_way() {
 #[cfg(feature = "links")]
 #[test]
 fn every_function_of_links_is_misused_in_every_way() {
-    every("every_links.c", &LINKS, |_| Vec::new());
+    every("every_links.c", &[RIGHTS, LINKS[0], LINKS[1]], |_| {
+        Vec::new()
+    });
+}
+
+#[cfg(feature = "sources")]
+#[test]
+fn every_function_of_sources_is_misused_in_every_way() {
+    every("every_sources.c", &[SOURCES], |_| Vec::new());
+}
+
+#[cfg(all(feature = "http", feature = "mqtt"))]
+#[test]
+fn every_function_of_foreign_programs_is_misused_in_every_way() {
+    every("every_foreign.c", &[FOREIGN], |_| Vec::new());
 }
 
 /// The functions that say what is constant, or was kept before.

@@ -96,6 +96,34 @@ fn assertions() -> String {
             request, reply, poll, close
         }
     }
+    #[cfg(feature = "sources")]
+    layout! {
+        milieu_source_definition { name, summary, events, needs, parameters, parameter_count }
+    }
+    #[cfg(feature = "http")]
+    layout! {
+        milieu_http_access { token, rights, measures }
+        milieu_http_options {
+            abi, for_others, address, accesses, access_count, hosts, host_count, origins,
+            origin_count, connections, queue_events, head_bytes, head_lines, body_bytes,
+            body_depth, names, operators, patience_ns
+        }
+    }
+    #[cfg(feature = "mqtt")]
+    layout! {
+        milieu_mqtt_input { filter, under, mode, whole_events, qos }
+        milieu_mqtt_output {
+            flow, topic, mode, whole_events, retained, with_private, qos, delivery
+        }
+        milieu_mqtt_option { name, value }
+        milieu_mqtt_entity { id, platform, name, state_topic, options, option_count }
+        milieu_mqtt_device { id, name, about, about_count, entities, entity_count }
+        milieu_mqtt_options {
+            abi, port, keep_alive_seconds, host, client_id, user, password, availability,
+            discovery_prefix, inputs, input_count, outputs, output_count, devices, device_count,
+            payload_bytes, payload_depth, names
+        }
+    }
     constants! { MILIEU_SAY, MILIEU_BUSY, MILIEU_PANIC }
     constants! { MILIEU_REFUSE_CONFLICT, MILIEU_OURS, MILIEU_THEIRS }
     constants! { MILIEU_RENAMED, MILIEU_DEPRECATED }
@@ -139,10 +167,17 @@ fn compilers_for_this() -> Vec<&'static str> {
 fn both_sides_lay_types_out_alike() {
     let folder = scratch("layout");
     let source = folder.join("layout.c");
-    let streams = match cfg!(feature = "stream") {
-        true => "#include <milieu/engines.h>\n",
-        false => "",
-    };
+    let mut streams = String::new();
+    for (is_there, header) in [
+        (cfg!(feature = "stream"), "rights"),
+        (cfg!(feature = "links"), "engines"),
+        (cfg!(feature = "sources"), "sources"),
+        (cfg!(any(feature = "http", feature = "mqtt")), "foreign"),
+    ] {
+        if is_there {
+            streams += &format!("#include <milieu/{header}.h>\n");
+        }
+    }
     let text = format!(
         "#include <milieu.h>\n#include <milieu/files.h>\n{streams}#include <stddef.h>\n{}",
         assertions()

@@ -177,6 +177,14 @@ inline std::vector<milieu_text> texts(const std::vector<std::string_view> &all) 
     return texts;
 }
 
+/** Names and what is said under them, as C has them, for as long as the others are there. */
+inline std::vector<milieu_attribute> attributes(
+    const std::vector<std::pair<std::string_view, std::string_view>> &all) {
+    std::vector<milieu_attribute> attributes;
+    for (const auto &[name, value] : all) attributes.push_back({text(name), text(value)});
+    return attributes;
+}
+
 } // namespace detail
 
 namespace detail {
@@ -459,7 +467,7 @@ public:
     }
 
     /** Polls a source, which is called with a Feed and returns a Wait, and publishes what it sees. */
-    template <class Poll>
+    template <class Poll, class = std::enable_if_t<std::is_invocable_v<Poll &, Feed &>>>
     Source source(std::string_view name, Poll poll) const {
         auto run = [](void *user, milieu_feed *raw) -> milieu_result {
             return detail::told([&] {
@@ -474,6 +482,9 @@ public:
             detail::destroy<Poll>, &source));
         return Source(source);
     }
+    /** Polls a source by what it is called, such as `machine.load`. It is in milieu/sources.hpp. */
+    Source source(std::string_view name, std::string_view what,
+        const std::vector<std::pair<std::string_view, std::string_view>> &parameters = {}) const;
 
     /** Brings about what a file of subscriptions says; how its name ends says the language. */
     Effect apply(std::string_view file, std::string_view text) const {
@@ -499,9 +510,7 @@ public:
     }
     /** Puts a service at a name. */
     Effect serve(std::string_view name, const Service &service) const {
-        std::vector<milieu_attribute> attributes;
-        for (const auto &[key, value] : service.attributes)
-            attributes.push_back({detail::text(key), detail::text(value)});
+        const auto attributes = detail::attributes(service.attributes);
         const milieu_service given = {MILIEU_ABI, static_cast<std::uint32_t>(attributes.size()),
             attributes.data(), detail::text(service.endpoint),
             detail::nanoseconds(service.until)};

@@ -1,11 +1,15 @@
 //! Streams of events from C: what `include/milieu/streams.h` declares and documents.
 
 mod abi;
+#[cfg(feature = "sources")]
+mod adapters;
 mod compute;
 mod effect;
 #[cfg(feature = "links")]
 mod engine;
 mod event;
+#[cfg(any(feature = "http", feature = "mqtt"))]
+mod foreign;
 #[cfg(feature = "links")]
 mod link;
 mod look;
@@ -38,11 +42,15 @@ use crate::{
 };
 
 pub use abi::*;
+#[cfg(feature = "sources")]
+pub use adapters::*;
 pub use compute::*;
 pub use effect::*;
 #[cfg(feature = "links")]
 pub use engine::*;
 pub use event::*;
+#[cfg(any(feature = "http", feature = "mqtt"))]
+pub use foreign::*;
 #[cfg(feature = "links")]
 pub use link::*;
 pub use look::*;

@@ -76,8 +76,23 @@ struct Looking {
     poll: unsafe extern "C" fn(*mut c_void, *mut milieu_feed) -> milieu_result,
     descriptor: Option<OwnedFd>,
     user: User,
+}
+
+/// A source that tells when it is gone.
+struct Telling<S> {
+    source: S,
     // The last to be dropped.
     _gone: mpsc::Sender<()>,
+}
+
+impl<S: Polling> Polling for Telling<S> {
+    fn poll(&mut self, feed: &mut Feed<'_>) -> Wait {
+        self.source.poll(feed)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.source.descriptor()
+    }
 }
 
 thread_local! {
@@ -170,28 +185,40 @@ pub unsafe extern "C" fn milieu_source_new(
             )
         };
         let poll = poll.ok_or_else(|| null("poll"))?;
-        let (telling, gone) = mpsc::channel();
         let looking = Looking {
             poll,
             descriptor: None,
             user,
-            _gone: telling,
         };
-        let polled = match &opened.stepping {
-            None => Polled::Driven(opened.milieu.driving()?.source(name, looking)?),
-            Some(stepping) => {
-                within(opened)?;
-                Polled::Stepped(stepping.source(name, looking)?)
-            }
-        };
-        *source = handle::new(Source {
-            polled,
-            gone,
-            opened: Arc::clone(opened),
-            said: String::new(),
-        });
+        *source = add(opened, name, looking)?;
         Ok(())
     })
+}
+
+/// Has a source polled, and what it sees published under a name.
+pub(super) fn add(
+    opened: &Arc<Opened>,
+    name: &str,
+    source: impl Polling + 'static,
+) -> Result<*mut milieu_source, Failure> {
+    let (telling, gone) = mpsc::channel();
+    let source = Telling {
+        source,
+        _gone: telling,
+    };
+    let polled = match &opened.stepping {
+        None => Polled::Driven(opened.milieu.driving()?.source(name, source)?),
+        Some(stepping) => {
+            within(opened)?;
+            Polled::Stepped(stepping.source(name, source)?)
+        }
+    };
+    Ok(handle::new(Source {
+        polled,
+        gone,
+        opened: Arc::clone(opened),
+        said: String::new(),
+    }))
 }
 
 /// Takes a source out.
