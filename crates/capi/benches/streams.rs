@@ -31,8 +31,9 @@ called! {
 
 fn library() -> std::path::PathBuf {
     let sources = ["benches/streams.c", "include/milieu.h"].map(file);
-    let headers = ["include/milieu/events.h", "include/milieu/streams.h"].map(file);
-    compiled(&[sources, headers].concat(), |_| {
+    let streams = ["events.h", "operators.h", "streams.h"];
+    let headers = streams.map(|name| file(&format!("include/milieu/{name}")));
+    compiled(&[&sources[..], &headers].concat(), |_| {
         let mut compiler = Command::new("cc");
         compiler.arg("-std=gnu11").arg(file("benches/streams.c"));
         compiler

@@ -42,6 +42,11 @@ pub trait Handle: Sized + 'static {
     const GONE: &'static str = "was freed; free it after its last use";
     /// The slots that are free.
     fn pool() -> &'static Pool<Self>;
+    /// Whether nobody may use handles of this type here and now, and why.
+    #[inline]
+    fn refuse() -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 /// The slots of a type that are free, longest first.
@@ -102,6 +107,7 @@ unsafe fn find<'a, T: Handle>(pointer: *const Slot<T>) -> Result<&'a Slot<T>, Fa
         // SAFETY: as the caller vouches; a tag stands first in every slot.
         let found = unsafe { (*pointer.cast::<AtomicU32>()).load(Ordering::Acquire) };
         if found == tag::<T>() {
+            T::refuse()?;
             // SAFETY: nothing else of this library has this tag.
             return Ok(unsafe { &*pointer });
         }
@@ -262,7 +268,7 @@ impl<T: Handle> Drop for Lending<T> {
 
 /// Makes a type one that the other side has handles of.
 macro_rules! handle {
-    ($type:ty, $tag:literal, $name:literal $(, $gone:literal)?) => {
+    ($type:ty, $tag:literal, $name:literal $(, $gone:literal)? $(; $refuse:path)?) => {
         impl $crate::handle::Handle for $type {
             const TAG: [u8; 4] = *$tag;
             const NAME: &'static str = $name;
@@ -271,6 +277,10 @@ macro_rules! handle {
                 static POOL: $crate::handle::Pool<$type> = $crate::handle::Pool::new();
                 &POOL
             }
+            $(#[inline]
+            fn refuse() -> Result<(), $crate::call::Failure> {
+                $refuse()
+            })?
         }
     };
 }

@@ -1,5 +1,5 @@
-//! The C ABI: what `include/milieu.h`, `include/milieu/files.h` and
-//! `include/milieu/streams.h` declare and document.
+//! The C ABI: what `include/milieu.h` and the headers of `include/milieu` declare and
+//! document.
 //!
 //! ```text
 //!   C, C++ ──▶ extern "C" functions ──▶ call() ──▶ handle ──▶ Milieu, Erased

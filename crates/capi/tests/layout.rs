@@ -55,7 +55,8 @@ fn assertions() -> String {
     }
     #[cfg(feature = "stream")]
     layout! {
-        milieu_streams_options { abi, virtual_time, now_ns }
+        milieu_streams_options { abi, virtual_time, now_ns, clock, user, destroy }
+        milieu_blocking { abi, threads, queue, patience_ns }
         milieu_event_field { name, offset, kind, metadata_count, metadata, layout }
         milieu_event_layout { abi, count, name, fields, size, align }
         milieu_quality { time_ns, age_ns, accuracy, failure }
@@ -68,6 +69,9 @@ fn assertions() -> String {
         milieu_name_change {
             name, change, kind, endpoint, attributes, attribute_count, targets, target_count
         }
+        milieu_told { name, value }
+        milieu_case { title, expected, found, difference, passed }
+        milieu_function_call { name, arguments, argument_count }
         milieu_parameter { name, kind, choice_count, choices, otherwise, summary, positional }
         milieu_operator {
             abi, inputs, flags, parameter_count, name, summary, parameters, make, step, wake,
@@ -133,7 +137,8 @@ fn assertions() -> String {
     {
         constants! { MILIEU_ENDED, MILIEU_REFUSED, MILIEU_SYSTEM, MILIEU_NOW }
         constants! { MILIEU_I8, MILIEU_BYTES, MILIEU_JSON }
-        constants! { MILIEU_STRUCT, MILIEU_EXPRESSION, MILIEU_OPTIONAL }
+        constants! { MILIEU_STRUCT, MILIEU_EXPRESSION, MILIEU_FIELDS, MILIEU_FUNCTIONS }
+        constants! { MILIEU_OPTIONAL }
     }
     lines
 }
@@ -198,5 +203,33 @@ fn both_sides_lay_types_out_alike() {
     fs::write(&source, text.replacen("== ", "== 1 + ", 1)).expect("a file");
     for compiler in compilers_for_this() {
         assert!(!compile(compiler).status.success(), "{compiler}");
+    }
+}
+
+/// A program may begin with any of them.
+#[cfg(feature = "stream")]
+#[test]
+fn every_header_stands_by_itself() {
+    let folder = package().join("include/milieu");
+    let entries = fs::read_dir(&folder).expect("the folder can be listed");
+    let headers = entries.map(|entry| entry.expect("an entry").path());
+    let is_c = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "h");
+    let headers: Vec<_> = headers.filter(is_c).collect();
+    assert!(headers.len() > 3);
+    let scratch = scratch("headers");
+    for (language, source) in [(Language::C, "first.c"), (Language::Cpp, "first.cpp")] {
+        let source = scratch.join(source);
+        for compiler in compilers(language) {
+            for header in &headers {
+                let header = header.display();
+                fs::write(&source, format!("#include \"{header}\"\n")).expect("a file");
+                let mut compile = Command::new(compiler);
+                compile.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]);
+                compile.arg(package().join("include")).arg(&source);
+                let output = compile.output().expect("it is there");
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{compiler}: {header}: {said}");
+            }
+        }
     }
 }

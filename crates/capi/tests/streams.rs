@@ -41,6 +41,43 @@ fn names_threads_and_expressions_work_from_c() {
     passes(Language::C, "streams_more.c", &folder, Vec::new);
 }
 
+/// A clock of the program, threads, what is remembered, rights.
+#[test]
+fn streams_run_on_terms_of_c() {
+    let folder = scratch("c-streams-terms");
+    passes(Language::C, "streams_terms.c", &folder, Vec::new);
+}
+
+#[test]
+fn streams_run_on_terms_of_cpp() {
+    let folder = scratch("cpp-streams-terms");
+    passes(Language::Cpp, "streams_terms.cpp", &folder, Vec::new);
+}
+
+#[test]
+fn operators_of_c_are_told_fields_and_functions() {
+    let folder = scratch("c-streams-operators");
+    passes(Language::C, "streams_operators.c", &folder, Vec::new);
+}
+
+#[test]
+fn functions_of_bodies_work_from_cpp() {
+    let folder = scratch("cpp-streams-operators");
+    passes(Language::Cpp, "streams_operators.cpp", &folder, Vec::new);
+}
+
+#[test]
+fn flows_of_values_and_rehearsals_work_from_c() {
+    let folder = scratch("c-streams-flows");
+    passes(Language::C, "streams_flows.c", &folder, Vec::new);
+}
+
+#[test]
+fn flows_of_values_and_rehearsals_work_from_cpp() {
+    let folder = scratch("cpp-streams-flows");
+    passes(Language::Cpp, "streams_flows.cpp", &folder, Vec::new);
+}
+
 #[test]
 fn all_of_it_works_from_cpp() {
     let folder = scratch("cpp-streams-more");

@@ -372,7 +372,8 @@ fn part(name: &str) -> String {
 }
 
 /// A value as an expression writes it.
-fn literal(value: &Value) -> String {
+#[must_use]
+pub fn literal(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),

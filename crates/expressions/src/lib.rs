@@ -44,6 +44,7 @@ mod parser;
 mod resolve;
 mod suggest;
 
+pub use canonical::literal;
 pub use expression::{Compiled, Expression};
 pub use fault::{Fault, Wrong};
 pub use kind::{Kind, Types};

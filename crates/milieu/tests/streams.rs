@@ -2,12 +2,13 @@
 
 mod support;
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use milieu::diagnostics::Source;
 use milieu::stream::language::Language;
-use milieu::stream::{Delivery, Functions, Published, VirtualClock};
+use milieu::stream::{Blocking, Delivery, Functions, Published, VirtualClock};
 use milieu::transfer::{Event, Quality, Time};
 use milieu::{Acting, Environment, Milieu, Text, layer};
 use support::Machine;
@@ -472,5 +473,23 @@ level | subscribe delivery=latest
     assert!(
         shown.contains("station.flow:1:6") && shown.contains("`filter`"),
         "{shown}"
+    );
+}
+
+/// Whoever drives first says on what terms.
+#[test]
+fn streams_are_driven_on_one_set_of_terms() {
+    let terms = Blocking {
+        threads: NonZeroUsize::MIN,
+        ..Blocking::default()
+    };
+    let milieu = Milieu::in_memory();
+    let _driving = milieu.drive_with(terms).unwrap();
+    assert!(milieu.drive_with(terms).is_ok() && milieu.driving().is_ok());
+    let refused = milieu.drive_with(Blocking::default());
+    let said = refused.err().expect("it is driven").to_string();
+    assert!(
+        said.contains("1 threads, queues of 1024 and a limit of 30s"),
+        "{said}"
     );
 }

@@ -52,6 +52,15 @@ pub struct Declared {
     pub summary: &'static str,
 }
 
+impl Declared {
+    /// What holds where it is not given, if there is something and it is of the kind.
+    #[must_use]
+    pub fn default_value(&self) -> Option<Parameter> {
+        self.default.filter(|text| !text.is_empty())?;
+        crate::language::default(self)
+    }
+}
+
 /// What a parameter may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

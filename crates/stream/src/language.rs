@@ -142,12 +142,24 @@ pub fn write_rust(document: &Document, catalogue: &Catalogue) -> String {
     rust::write(document, catalogue)
 }
 
+/// A value as expressions write it: a text in quotes, with what would mean something
+/// else in it escaped. Numbers that are none, or that have no end, they cannot write.
+#[must_use]
+pub fn literal(value: &milieu_transfer::Value) -> String {
+    milieu_expressions::literal(value)
+}
+
 /// The trouble with what lies too deep.
 fn too_deep(span: Span) -> Diagnostic {
     Diagnostic::error("flows lie too deep in each other")
         .code("limit")
         .label(span, format!("this is more than {NESTING_MAX} levels deep"))
         .help("give a name to an inner one by `let`, and use that")
+}
+
+/// What holds where a parameter is not given, if the declaration says so in a value.
+pub(crate) fn default(declared: &crate::catalogue::Declared) -> Option<crate::flow::Parameter> {
+    parameter::default(declared)
 }
 
 /// A parameter as it is shown to people.

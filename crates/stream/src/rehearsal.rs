@@ -47,6 +47,48 @@ pub struct Case {
     pub start: usize,
 }
 
+impl Case {
+    /// What was expected and what there is, a line each: two blanks, and `-` or `+`
+    /// where they differ.
+    #[must_use]
+    pub fn difference(&self, found: &str) -> String {
+        let mut text = String::new();
+        let (expected, found): (Vec<&str>, Vec<&str>) =
+            (self.lines.lines().collect(), found.lines().collect());
+        let same = expected
+            .iter()
+            .zip(&found)
+            .take_while(|(a, b)| a == b)
+            .count();
+        for line in &expected[..same] {
+            text += &format!("    {line}\n");
+        }
+        for line in &expected[same..] {
+            text += &format!("  - {line}\n");
+        }
+        for line in &found[same..] {
+            text += &format!("  + {line}\n");
+        }
+        text
+    }
+
+    /// Mistakes with the text that they point into: those in a line are in the source
+    /// of the case, those of a flow in the flow.
+    #[must_use]
+    pub fn placed(&self, source: &Source, wrong: Wrong) -> (Source, Vec<Diagnostic>) {
+        match wrong {
+            Wrong::Flow(found) => (Source::new("flow", self.flow.clone()), found),
+            Wrong::Line(mut found) => {
+                for label in &mut found.labels {
+                    label.span.start += self.start;
+                    label.span.end += self.start;
+                }
+                (source.clone(), vec![found])
+            }
+        }
+    }
+}
+
 /// The cases of a text.
 ///
 /// # Errors

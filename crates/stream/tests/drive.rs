@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, SystemTime};
 
 use milieu_stream::drive::{Driver, SourceId, Stepped};
-use milieu_stream::{Feed, Source, Status, Wait};
+use milieu_stream::{Feed, Source, Status, VirtualClock, Wait};
 use milieu_transfer::{Event, Origin, Span, Stream, Time};
 
 type News = (SourceId, Vec<Event>, Option<Status>);
@@ -348,4 +349,27 @@ fn what_is_due_is_polled_no_earlier() {
     let apart: Span = Duration::from_millis(30).into();
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= apart));
     assert!(times[2] <= Time::from(SystemTime::now()));
+}
+
+/// A clock that stands far from the system's is waited for by itself.
+#[test]
+fn sources_go_by_another_clock() {
+    let start = Time::from_nanoseconds(5_000_000_000);
+    let clock = VirtualClock::new(start);
+    let (sender, receiver) = channel();
+    let driver = Driver::start_by(Arc::new(clock.clone()), move |id, events, status| {
+        let _ = sender.send((id, events, status));
+    });
+    let driver = driver.unwrap();
+    driver.add(stream("/n"), counting(60_000, 2));
+    let times = || {
+        let (_, events, _) = receiver.recv_timeout(PATIENCE).unwrap();
+        events.iter().map(Event::time).collect::<Vec<_>>()
+    };
+    assert_eq!(times(), [start]);
+    let silent = receiver.recv_timeout(Duration::from_millis(50));
+    assert_eq!(silent.err(), Some(RecvTimeoutError::Timeout));
+    let later = start + Span::from_seconds(60);
+    clock.set(later);
+    assert_eq!(times(), [later]);
 }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::private::Rights;
+use crate::private::{MayRead, Rights};
 use crate::time::{Span, Time};
 
 pub(crate) use read::hand;
@@ -239,6 +239,19 @@ impl Value {
             Value::Shared(number, value) => Value::Shared(*number, Arc::new(value.mapped(replace))),
             other => other.clone(),
         }
+    }
+
+    /// The value with what is private in it as if it were not, for whoever may read that.
+    #[must_use]
+    pub fn opened(&self, _right: MayRead) -> Value {
+        self.without_seals()
+    }
+
+    fn without_seals(&self) -> Value {
+        self.mapped(&|value| match value {
+            Value::Private(value) => Some(value.without_seals()),
+            _ => None,
+        })
     }
 
     pub(crate) fn is_private(&self) -> bool {

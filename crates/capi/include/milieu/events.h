@@ -25,7 +25,9 @@ enum {
     MILIEU_BYTES = 16, /**< milieu_text of any bytes */
     MILIEU_JSON = 17,  /**< of a milieu_datum: a list or a map, as JSON */
     MILIEU_STRUCT = 18, /**< a struct that is described by its own layout */
-    MILIEU_EXPRESSION = 19 /**< of a parameter: an expression, or `$name` of a function */
+    MILIEU_EXPRESSION = 19, /**< of a parameter: an expression, or `$name` of a function */
+    MILIEU_FIELDS = 20, /**< of a parameter: `{a: expression, b: other}`, or one expression */
+    MILIEU_FUNCTIONS = 21 /**< of a parameter: functions of the operator, `mean, percentile(95)` */
 };
 
 /**
@@ -230,6 +232,20 @@ MILIEU_CHECKED milieu_result milieu_event_get(const milieu_event *event, milieu_
 
 /** The body as JSON; valid until the next call with this event. */
 MILIEU_CHECKED milieu_result milieu_event_json(const milieu_event *event, milieu_text *body);
+
+/** What the program may do with private fields, or-ed. */
+enum {
+    /** It may see them. Whether it may is for the program to know: it has published them, or got them with a right. */
+    MILIEU_READ_PRIVATE = 1
+};
+
+/** As milieu_event_get, with rights: without MILIEU_READ_PRIVATE what is private is not there. */
+MILIEU_CHECKED milieu_result milieu_event_get_with(const milieu_event *event, milieu_text path,
+    uint32_t rights, milieu_datum *datum);
+
+/** As milieu_event_json, with rights: without MILIEU_READ_PRIVATE what is private is `null`. */
+MILIEU_CHECKED milieu_result milieu_event_json_with(const milieu_event *event, uint32_t rights,
+    milieu_text *body);
 
 /** Keeps an event, for as long as the program likes. It is not copied. */
 MILIEU_CHECKED milieu_result milieu_event_keep(const milieu_event *event, milieu_event **kept);

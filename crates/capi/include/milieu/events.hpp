@@ -462,16 +462,19 @@ public:
         detail::check(result);
         return static_cast<const T *>(body);
     }
-    /** A field by its name, whatever the type: `room`, `rows[0].value`, `event.time`. */
-    Datum field(std::string_view path) const {
+    /**
+     * A field by its name, whatever the type: `room`, `rows[0].value`, `event.time`. A private one
+     * is there with MILIEU_READ_PRIVATE.
+     */
+    Datum field(std::string_view path, std::uint32_t rights = 0) const {
         milieu_datum datum;
-        detail::check(milieu_event_get(event_, detail::text(path), &datum));
+        detail::check(milieu_event_get_with(event_, detail::text(path), rights, &datum));
         return Datum(datum);
     }
-    /** The body as JSON. */
-    std::string json() const {
+    /** The body as JSON, with private fields for MILIEU_READ_PRIVATE. */
+    std::string json(std::uint32_t rights = 0) const {
         milieu_text body;
-        detail::check(milieu_event_json(event_, &body));
+        detail::check(milieu_event_json_with(event_, rights, &body));
         return std::string(detail::view(body));
     }
     /** The name of its stream. */

@@ -12,28 +12,43 @@ namespace milieu {
 
 namespace detail {
 
+/** Whether it is a value that C has as a datum. */
+template <class T>
+constexpr bool is_datum = std::is_arithmetic_v<T> || std::is_convertible_v<const T &, Time>
+    || std::is_convertible_v<const T &, Span> || std::is_convertible_v<const T &, std::string_view>;
+
+/** A value as C has it, which refers to a text. */
+template <class T>
+milieu_datum datum(const T &value) {
+    milieu_datum datum = milieu_datum_nothing();
+    if constexpr (std::is_same_v<T, bool>) {
+        datum = milieu_datum_bool(value);
+    } else if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
+        datum.kind = MILIEU_U64;
+        datum.content.natural = value;
+    } else if constexpr (std::is_integral_v<T>) {
+        datum = milieu_datum_whole(static_cast<std::int64_t>(value));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        datum = milieu_datum_number(static_cast<double>(value));
+    } else if constexpr (std::is_convertible_v<const T &, Time>) {
+        datum.kind = MILIEU_TIME;
+        datum.content.whole = nanoseconds(value);
+    } else if constexpr (std::is_convertible_v<const T &, Span>) {
+        datum.kind = MILIEU_SPAN;
+        datum.content.whole = Span(value).count();
+    } else {
+        static_assert(is_datum<T>,
+            "a value is true or false, a number, a point or a distance in time, or a text");
+        datum = milieu_datum_text(text(std::string_view(value)));
+    }
+    return datum;
+}
+
 /** What a function has to say of an event. */
 template <class T>
 void give(milieu_answer *answer, const T &value) {
-    if constexpr (std::is_same_v<T, bool>) {
-        check(milieu_answer_give(answer, milieu_datum_bool(value)));
-    } else if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
-        milieu_datum datum = milieu_datum_nothing();
-        datum.kind = MILIEU_U64;
-        datum.content.natural = value;
-        check(milieu_answer_give(answer, datum));
-    } else if constexpr (std::is_integral_v<T>) {
-        check(milieu_answer_give(answer, milieu_datum_whole(static_cast<std::int64_t>(value))));
-    } else if constexpr (std::is_floating_point_v<T>) {
-        check(milieu_answer_give(answer, milieu_datum_number(static_cast<double>(value))));
-    } else if constexpr (std::is_same_v<T, Time> || std::is_same_v<T, Span>) {
-        milieu_datum datum = milieu_datum_nothing();
-        datum.kind = kind_of<T>();
-        if constexpr (std::is_same_v<T, Time>) datum.content.whole = nanoseconds(value);
-        if constexpr (std::is_same_v<T, Span>) datum.content.whole = value.count();
-        check(milieu_answer_give(answer, datum));
-    } else if constexpr (std::is_convertible_v<const T &, std::string_view>) {
-        check(milieu_answer_give(answer, milieu_datum_text(text(std::string_view(value)))));
+    if constexpr (is_datum<T>) {
+        check(milieu_answer_give(answer, datum(value)));
     } else {
         if (value) give(answer, *value);
     }
@@ -59,6 +74,29 @@ void define_function(const Coordinator &coordinator, std::string_view name, Comp
         detail::compute<Compute>, blocks, kept.release(), detail::destroy<Compute>));
 }
 
+namespace detail {
+
+/** A function of bodies, as one of events. */
+template <class Body, class Compute>
+struct OfBody {
+    Compute compute;
+    auto operator()(const Event &event) { return compute(event.get<Body>()); }
+};
+
+} // namespace detail
+
+/**
+ * The same of bodies of one type: `define_function<Weather>(coordinator, "hot", [](const Weather
+ * &weather) { … })`. An event that is none of these is dropped as `fault`.
+ */
+template <class Body, class Compute,
+    class = std::enable_if_t<std::is_invocable_v<Compute &, const Body &>>>
+void define_function(const Coordinator &coordinator, std::string_view name, Compute function,
+    bool blocks = false) {
+    using Function = detail::OfBody<Body, Compute>;
+    define_function(coordinator, name, Function{std::move(function)}, blocks);
+}
+
 /* ---------------------------------------------------------------- operators */
 
 /** An expression of a flow, or `$name` of a function, which an operator computes of events. */
@@ -81,6 +119,13 @@ public:
 private:
     std::unique_ptr<milieu_expression, detail::Freeing<milieu_expression, milieu_expression_free>>
         expression_;
+};
+
+/** A function that an operator is told: `percentile(95)`. */
+struct FunctionCall {
+    std::string name;
+    /** Numbers, distances in time, and words, which are valid while the operator is made. */
+    std::vector<Datum> arguments;
 };
 
 /** What an operator is made with. */
@@ -108,8 +153,43 @@ public:
     }
     /** A text, or the word of a choice. */
     std::string text(std::string_view name) const { return std::string((*this)[name].text()); }
+    /**
+     * Fields and the expressions that they become, a parameter that is MILIEU_FIELDS. None where it
+     * is one expression(), which makes the whole.
+     */
+    std::vector<std::pair<std::string, Expression>> fields(std::string_view name) const {
+        std::vector<std::pair<std::string, Expression>> fields;
+        for (std::size_t i = 0, all = count(name); i < all; ++i) {
+            milieu_text field;
+            milieu_expression *expression;
+            detail::check(milieu_arguments_field(
+                arguments_, detail::text(name), i, &field, &expression));
+            Expression owned(expression);
+            fields.emplace_back(detail::view(field), std::move(owned));
+        }
+        return fields;
+    }
+    /** Functions of the operator's own, a parameter that is MILIEU_FUNCTIONS. */
+    std::vector<FunctionCall> functions(std::string_view name) const {
+        std::vector<FunctionCall> functions;
+        for (std::size_t i = 0, all = count(name); i < all; ++i) {
+            milieu_function_call call;
+            detail::check(
+                milieu_arguments_function(arguments_, detail::text(name), i, &call));
+            functions.push_back({std::string(detail::view(call.name)), {}});
+            for (std::size_t at = 0; at < call.argument_count; ++at) {
+                functions.back().arguments.push_back(Datum(call.arguments[at]));
+            }
+        }
+        return functions;
+    }
 
 private:
+    std::size_t count(std::string_view name) const {
+        std::size_t count;
+        detail::check(milieu_arguments_count(arguments_, detail::text(name), &count));
+        return count;
+    }
     const milieu_arguments *arguments_;
 };
 
@@ -192,12 +272,48 @@ void define_transform(const Coordinator &coordinator, std::string_view name, Tra
         detail::transform<Transform>, blocks, kept.release(), detail::destroy<Transform>));
 }
 
+namespace detail {
+
+/** A function that makes a body of another one, as one that makes events. */
+template <class Body, class Make>
+struct Making {
+    Make make;
+    void operator()(const Event &event, Output &output) {
+        publish(make(event.get<Body>()), output);
+    }
+
+private:
+    template <class Made>
+    static void publish(const Made &made, Output &output) {
+        output.publish(made);
+    }
+    template <class Made>
+    static void publish(const std::optional<Made> &made, Output &output) {
+        if (made) return output.publish(*made);
+        output.drop();
+    }
+};
+
+} // namespace detail
+
+/**
+ * The same of bodies of one type: it takes a `const Body &` and gives another body, or an optional
+ * one: nothing drops the event. Its time stays, and what is wrong with the sensor.
+ */
+template <class Body, class Make,
+    class = std::enable_if_t<std::is_invocable_v<Make &, const Body &>>>
+void define_transform(const Coordinator &coordinator, std::string_view name, Make function,
+    bool blocks = false) {
+    using Transform = detail::Making<Body, Make>;
+    define_transform(coordinator, name, Transform{std::move(function)}, blocks);
+}
+
 /** A parameter of an operator. */
 struct Parameter {
     const char *name;
     /**
-     * MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION, or
-     * MILIEU_ENUM with choices.
+     * MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION,
+     * MILIEU_FIELDS, or MILIEU_ENUM or MILIEU_FUNCTIONS with choices.
      */
     std::uint32_t kind;
     /** What it means, in one sentence. */

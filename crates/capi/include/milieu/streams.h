@@ -11,6 +11,8 @@
  *   milieu_operator       an operator of the program, which flows name
  *   milieu_effect         a flow that switches layers or assigns values, a file of subscriptions,
  *                         what stands at a name or is told of names
+ *   milieu_flow           a flow that is put together of values
+ *   milieu_rehearsal      cases that flows were tried with
  *
  *   struct weather { double temperature; milieu_text room; };
  *   static const milieu_event_field fields[] = {
@@ -60,24 +62,44 @@ extern "C" {
 /** The streams of a coordinator. */
 typedef struct milieu_streams milieu_streams;
 
+/**
+ * Says what time it is: nanoseconds since 1970, or since whatever the program counts from. It comes
+ * from any thread, from several at once, and often, so it has to be quick. MILIEU_NOW says that it
+ * cannot tell; it then is what it was when it was asked last.
+ *
+ * Streams may wait for it: where it asks for anything of streams it gets MILIEU_BUSY, and nothing
+ * is done.
+ */
+typedef int64_t (*milieu_clock)(void *user);
+
 /** How streams are opened. Begin with MILIEU_STREAMS_OPTIONS. */
 typedef struct milieu_streams_options {
     /** MILIEU_ABI */
     uint32_t abi;
     /** Whether time passes only by milieu_streams_pass, for tests. */
     bool virtual_time;
-    /** What time it is at first, then. */
+    /** What time it is at first, then; or before `clock` can tell. */
     int64_t now_ns;
+    /**
+     * Null: the clock of the system, or virtual time. Events have the time of this clock, and
+     * sources and operators wait for times of it: it is looked at again when the system's has gone
+     * as far, and each second, in case it goes otherwise or was set.
+     */
+    milieu_clock clock;
+    void *user;
+    /** Called when the streams are gone; where `abi` is another one nothing is done with this. */
+    milieu_destroy destroy;
 } milieu_streams_options;
 
 /** Options that say nothing. */
-#define MILIEU_STREAMS_OPTIONS { MILIEU_ABI, false, 0 }
+#define MILIEU_STREAMS_OPTIONS { MILIEU_ABI, false, 0, NULL, NULL, NULL }
 
 /**
  * The streams of a coordinator; each handle of a coordinator is for the same ones. `options` may
  * be null.
  *
- * MILIEU_LATE: the streams have another clock, and are in use already.
+ * MILIEU_LATE: the streams have another clock, and are in use already. MILIEU_INVALID: both
+ * `virtual_time` and a clock.
  */
 MILIEU_CHECKED milieu_result milieu_streams_new(const milieu_coordinator *coordinator,
     const milieu_streams_options *options, milieu_streams **streams);
@@ -93,6 +115,36 @@ MILIEU_CHECKED milieu_result milieu_streams_now(const milieu_streams *streams, i
  * starts it too. In virtual time nothing has to be started.
  */
 MILIEU_CHECKED milieu_result milieu_streams_drive(const milieu_streams *streams);
+
+/** On what terms threads work with what takes long. Begin with MILIEU_BLOCKING. */
+typedef struct milieu_blocking {
+    /** MILIEU_ABI */
+    uint32_t abi;
+    /** How many threads there are for all of it. Each is started when it is first needed. */
+    uint32_t threads;
+    /**
+     * How many events may wait for each operator. One that finds so many waiting takes the place of
+     * the oldest, which is counted as `overflow`.
+     */
+    uint32_t queue;
+    /**
+     * How long an operator may take over one event. One that takes longer is given up, and another
+     * thread takes the place of its thread.
+     */
+    int64_t patience_ns;
+} milieu_blocking;
+
+/** Four threads, queues of 1024, and 30 s. */
+#define MILIEU_BLOCKING { MILIEU_ABI, 4, 1024, 30000000000 }
+
+/**
+ * As milieu_streams_drive, on these terms for operators and functions that may take long.
+ *
+ * MILIEU_LATE: the streams are driven on other terms, for instance since there was a source.
+ * MILIEU_INVALID: one of them is 0 or less.
+ */
+MILIEU_CHECKED milieu_result milieu_streams_drive_with(const milieu_streams *streams,
+    const milieu_blocking *terms);
 
 /**
  * Lets virtual time pass until then: sources are polled, and operators woken, at each moment that
@@ -310,400 +362,6 @@ milieu_result milieu_feed_descriptor(milieu_feed *feed, int descriptor);
 /** Says that nothing more will come: it is not polled again. */
 milieu_result milieu_feed_end(milieu_feed *feed);
 
-/* ---------------------------------------------------------------- functions */
-
-/** What a function has to say; valid during the callback. */
-typedef struct milieu_answer milieu_answer;
-
-/**
- * Computes something of an event, which is lent, and says it by milieu_answer_give. It may be called
- * by several threads at once.
- */
-typedef milieu_result (*milieu_compute)(void *user, const milieu_event *event,
-    milieu_answer *answer);
-
-/** Says what was computed; texts are copied. MILIEU_JSON cannot be said. */
-milieu_result milieu_answer_give(milieu_answer *answer, milieu_datum datum);
-
-/** Nothing. */
-static inline milieu_datum milieu_datum_nothing(void) {
-    milieu_datum datum;
-    memset(&datum, 0, sizeof datum);
-    return datum;
-}
-/** True or false. */
-static inline milieu_datum milieu_datum_bool(bool boolean) {
-    milieu_datum datum = milieu_datum_nothing();
-    datum.kind = MILIEU_BOOL;
-    datum.content.boolean = boolean;
-    return datum;
-}
-/** A whole number. */
-static inline milieu_datum milieu_datum_whole(int64_t whole) {
-    milieu_datum datum = milieu_datum_nothing();
-    datum.kind = MILIEU_I64;
-    datum.content.whole = whole;
-    return datum;
-}
-/** A number. */
-static inline milieu_datum milieu_datum_number(double number) {
-    milieu_datum datum = milieu_datum_nothing();
-    datum.kind = MILIEU_F64;
-    datum.content.number = number;
-    return datum;
-}
-/** A text. */
-static inline milieu_datum milieu_datum_text(milieu_text text) {
-    milieu_datum datum = milieu_datum_nothing();
-    datum.kind = MILIEU_TEXT;
-    datum.content.text = text;
-    return datum;
-}
-
-/**
- * Registers a function that flows name by `$name`, as in `filter $hot`: a condition, a number, a
- * key. An event with which it fails is dropped as `fault`, and the picture of the graph shows with
- * the operator what it said. With `blocks`, it may take long, and runs
- * where it holds up nothing else. Flows with functions of one name run as one.
- *
- * MILIEU_LATE: streams are in use already; it comes before the first milieu_streams_new.
- */
-MILIEU_CHECKED milieu_result milieu_function_define(const milieu_coordinator *coordinator,
-    milieu_text name, milieu_compute compute, bool blocks, void *user, milieu_destroy destroy);
-
-/** Where functions and operators put what they publish; valid during the callback. */
-typedef struct milieu_output milieu_output;
-
-/**
- * Makes other events of one, which is lent, by milieu_output_publish; or lets it go on or drops it,
- * as a milieu_step does. It may be called by several threads at once.
- */
-typedef milieu_result (*milieu_transform)(void *user, const milieu_event *event,
-    milieu_output *output);
-
-/**
- * Registers a function that `transform $name` calls. It remembers nothing, so that it can neither
- * hold events nor be woken. As milieu_function_define in all else.
- */
-MILIEU_CHECKED milieu_result milieu_transform_define(const milieu_coordinator *coordinator,
-    milieu_text name, milieu_transform transform, bool blocks, void *user,
-    milieu_destroy destroy);
-
-/* ---------------------------------------------------------------- operators */
-
-/** What an operator is made with; valid during the callback. */
-typedef struct milieu_arguments milieu_arguments;
-
-/** Where an operator puts what it remembers; valid during the callback. */
-typedef struct milieu_snapshot milieu_snapshot;
-
-/** Makes the state of an operator, for a flow that names it; if it fails, milieu_fail says why. */
-typedef milieu_result (*milieu_make)(void *user, const milieu_arguments *arguments,
-    void **state);
-
-/**
- * An event has come at an input, counted from 0; it is lent. What becomes of it is said by
- * milieu_output_pass, milieu_output_drop or milieu_output_hold; otherwise it went into what was
- * published, or into the state. If this fails the event is dropped as `fault`.
- */
-typedef milieu_result (*milieu_step)(void *state, uint32_t input, const milieu_event *event,
-    milieu_output *output);
-
-/** The time has come that was asked for by milieu_output_wake_at. */
-typedef milieu_result (*milieu_wake)(void *state, milieu_output *output);
-
-/** Says by milieu_snapshot_put what has to be remembered across a restart. */
-typedef milieu_result (*milieu_save)(void *state, milieu_snapshot *snapshot);
-
-/** Goes on from what milieu_save has said, bytes that belong to the library. */
-typedef milieu_result (*milieu_restore)(void *state, milieu_text bytes);
-
-/** A parameter of an operator. */
-typedef struct milieu_parameter {
-    const char *name;
-    /**
-     * MILIEU_BOOL, MILIEU_I64, MILIEU_F64, MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION, or
-     * MILIEU_ENUM with `choices`.
-     */
-    uint32_t kind;
-    uint32_t choice_count;
-    const char *const *choices;
-    /** What holds where it is not given, as flows write it: `10m`. Null: it has to be given. Empty: there is none. */
-    const char *otherwise;
-    /** What it means, in one sentence. */
-    const char *summary;
-    /** Whether its name may be left out, in the order of the parameters. */
-    bool positional;
-} milieu_parameter;
-
-/** What an operator is. */
-enum {
-    /** It may take long over an event, and runs where it holds up nothing else. */
-    MILIEU_OPERATOR_BLOCKS = 1,
-    /** Its last event says how things are until the next: late subscribers to its name get it. */
-    MILIEU_OPERATOR_RETAINS = 2,
-    /** It remembers nothing from event to event, so that late subscribers may share it at once. */
-    MILIEU_OPERATOR_STATELESS = 4
-};
-
-/** What a program says of an operator. The library keeps a copy. Callbacks that are null are not there. */
-typedef struct milieu_operator {
-    /** MILIEU_ABI */
-    uint32_t abi;
-    /** How many flows it reads; 0: one or more, whose order does not matter. */
-    uint32_t inputs;
-    /** MILIEU_OPERATOR_*, or-ed. */
-    uint32_t flags;
-    uint32_t parameter_count;
-    /** What flows call it: a word. That of an operator of Milieu takes its place. */
-    const char *name;
-    /** What it does, in one sentence. */
-    const char *summary;
-    const milieu_parameter *parameters;
-    /** Makes the state; without it, that is null. */
-    milieu_make make;
-    /** It has to be there. */
-    milieu_step step;
-    milieu_wake wake;
-    /**
-     * Without it, an operator that is not stateless is shared by those subscribers only who came
-     * before its first event, and begins anew after a restart.
-     */
-    milieu_save save;
-    milieu_restore restore;
-    /** Lets go of a state. */
-    milieu_destroy free;
-} milieu_operator;
-
-/**
- * Defines an operator, which flows and files of subscriptions name like those of Milieu, and share
- * where parameters and inputs are equal. One state is used by one thread at a time.
- *
- * MILIEU_LATE: streams are in use already; it comes before the first milieu_streams_new.
- */
-MILIEU_CHECKED milieu_result milieu_operator_define(const milieu_coordinator *coordinator,
-    const milieu_operator *definition, void *user, milieu_destroy destroy);
-
-/** A parameter: as it was given, or its default; 0 where there is none. Valid during the callback. */
-MILIEU_CHECKED milieu_result milieu_arguments_get(const milieu_arguments *arguments,
-    milieu_text name, milieu_datum *datum);
-
-/** An expression of a flow, or `$name` of a function, which an operator computes of events. */
-typedef struct milieu_expression milieu_expression;
-
-/**
- * A parameter that is a MILIEU_EXPRESSION, as it was given or by default; null where there is none.
- * It belongs to the operator, which gives it back with its state.
- *
- * MILIEU_NO_SUCH: there is no such parameter. MILIEU_UNFIT: no function has this name.
- */
-MILIEU_CHECKED milieu_result milieu_arguments_expression(const milieu_arguments *arguments,
-    milieu_text name, milieu_expression **expression);
-
-/**
- * What it makes of an event; valid until the next call with this expression.
- *
- * MILIEU_UNFIT: it cannot be computed. A milieu_step that returns this drops the event, and the
- * message is shown with the operator.
- */
-MILIEU_CHECKED milieu_result milieu_expression_value(milieu_expression *expression,
-    const milieu_event *event, milieu_datum *datum);
-
-/** Gives an expression back. */
-void milieu_expression_free(milieu_expression *expression);
-
-/** What time it is. */
-MILIEU_CHECKED milieu_result milieu_output_now(const milieu_output *output, int64_t *now_ns);
-
-/**
- * Publishes a copy of a struct. Without a `quality` it has the time of the event that has come, and
- * what is wrong with its sensor; MILIEU_NOW is the time of that event too, or now where there is
- * none.
- */
-milieu_result milieu_output_publish(milieu_output *output, const milieu_event_type *type,
-    const void *body, const milieu_quality *quality);
-
-/** The event goes on as it is. */
-milieu_result milieu_output_pass(milieu_output *output);
-
-/** The event goes no further, for one of the reasons in docs/operators.md, such as `late`; empty is `filtered`. */
-milieu_result milieu_output_drop(milieu_output *output, milieu_text why);
-
-/** The operator keeps the event, and settles its fate later. It has kept it by milieu_event_keep. */
-milieu_result milieu_output_hold(milieu_output *output);
-
-/** Sends an event on that was held; it is still to be freed. */
-milieu_result milieu_output_pass_held(milieu_output *output, const milieu_event *kept);
-
-/** Settles held events: so many have gone into what was published, so many go no further. */
-milieu_result milieu_output_settle_held(milieu_output *output, uint32_t used, uint32_t dropped,
-    milieu_text why);
-
-/** Asks to be woken at this time, and not at the one that was asked for before; INT64_MAX is never. */
-milieu_result milieu_output_wake_at(milieu_output *output, int64_t at_ns);
-
-/** Adds to what is remembered. */
-milieu_result milieu_snapshot_put(milieu_snapshot *snapshot, const void *bytes, size_t length);
-
-/* ---------------------------------------------------------------- effects */
-
-/** What holds until it is given back: a flow under a name, a flow that acts, what a file says. */
-typedef struct milieu_effect milieu_effect;
-
-/**
- * Brings about what a file of subscriptions says, whose text this is: flows are published under
- * names, switch layers and assign contextual values. `file` is its name, for messages; how it ends
- * says the language: `.flow`, `.toml` or `.xml`.
- *
- * MILIEU_WRONG_FLOW: the message shows the places; nothing of it holds.
- */
-MILIEU_CHECKED milieu_result milieu_effect_apply(const milieu_streams *streams, milieu_text file,
-    milieu_text text, milieu_effect **effect);
-
-/**
- * Subscribes as an applied file says: to the subscription of this name, or the first one where the
- * name is empty. MILIEU_NO_SUCH: the file has none such.
- */
-MILIEU_CHECKED milieu_result milieu_effect_subscribe(const milieu_effect *effect,
-    milieu_text name, milieu_subscription **subscription);
-
-/** Publishes what a flow makes under a name. MILIEU_WRONG_NAME: something stands there. */
-MILIEU_CHECKED milieu_result milieu_effect_publish(const milieu_streams *streams,
-    milieu_text flow, milieu_text name, milieu_effect **effect);
-
-/** Lets a name stand for others, which may have placeholders and wildcards. */
-MILIEU_CHECKED milieu_result milieu_effect_bind(const milieu_streams *streams, milieu_text name,
-    const milieu_text *targets, size_t count, milieu_effect **effect);
-
-/** Lets a name that milieu_effect_bind binds stand for others, in one step. */
-MILIEU_CHECKED milieu_result milieu_effect_rebind(const milieu_effect *effect,
-    const milieu_text *targets, size_t count);
-
-/** Lets a name stand for the names that each event of a flow says, until the next. */
-MILIEU_CHECKED milieu_result milieu_effect_bind_flow(const milieu_streams *streams,
-    milieu_text flow, milieu_text name, milieu_effect **effect);
-
-/** Something that is to be known of a service: `floor` is `3`. */
-typedef struct milieu_attribute {
-    milieu_text name;
-    milieu_text value;
-} milieu_attribute;
-
-/** Something that is reached by other means: a printer, a display. Begin with MILIEU_SERVICE. */
-typedef struct milieu_service {
-    /** MILIEU_ABI */
-    uint32_t abi;
-    /** The number of `attributes`, by which queries find it: see docs/names.md. */
-    uint32_t attribute_count;
-    const milieu_attribute *attributes;
-    /** Where it is reached: `ipp://printer-23/`. */
-    milieu_text endpoint;
-    /** When its lease ends, and it goes unless it was renewed; INT64_MAX is never. */
-    int64_t until_ns;
-} milieu_service;
-
-/** A service without anything. */
-#define MILIEU_SERVICE { MILIEU_ABI, 0, NULL, { NULL, 0 }, INT64_MAX }
-
-/** Puts a service at a name. MILIEU_WRONG_NAME: it is no name, or has a publisher. */
-MILIEU_CHECKED milieu_result milieu_effect_serve(const milieu_streams *streams, milieu_text name,
-    const milieu_service *service, milieu_effect **effect);
-
-/** Renews the lease of a service. MILIEU_WRONG_NAME: it has ended. */
-MILIEU_CHECKED milieu_result milieu_effect_renew(const milieu_effect *effect, int64_t until_ns);
-
-/** What has become of a name. */
-typedef enum milieu_change_of_name {
-    MILIEU_JOINED = 0,  /**< Something stands there now. */
-    MILIEU_LEFT = 1,    /**< Nothing stands there any more that is meant. */
-    MILIEU_ALTERED = 2  /**< Something else stands there, or it has other attributes. */
-} milieu_change_of_name;
-
-/** What stands at a name. */
-typedef enum milieu_name_kind {
-    MILIEU_NAME_STREAM = 0,
-    MILIEU_NAME_SERVICE = 1,
-    MILIEU_NAME_BINDING = 2
-} milieu_name_kind;
-
-/** A name that has changed. What is not said of it is empty. */
-typedef struct milieu_name_change {
-    milieu_text name;
-    /** A milieu_change_of_name. */
-    uint32_t change;
-    /** A milieu_name_kind; of a name that has left it says nothing. */
-    uint32_t kind;
-    /** Of a service: where it is reached, and what is to be known of it. */
-    milieu_text endpoint;
-    const milieu_attribute *attributes;
-    size_t attribute_count;
-    /** Of a binding: what the name stands for. */
-    const milieu_text *targets;
-    size_t target_count;
-} milieu_name_change;
-
-/** Names have changed, which are lent; at first they are all that there are. If it fails, that is counted. */
-typedef milieu_result (*milieu_name_watch)(void *user, const milieu_name_change *changes,
-    size_t count);
-
-/**
- * Watches the names of a query, which may have wildcards and ask for attributes. The callback runs
- * as those of listeners do. MILIEU_WRONG_NAME: it is no query.
- */
-MILIEU_CHECKED milieu_result milieu_effect_watch(const milieu_streams *streams, milieu_text query,
-    milieu_name_watch watch, void *user, milieu_destroy destroy, milieu_effect **effect);
-
-/**
- * Each event of a flow activates a layer for everybody, with the value that the callback gives, or
- * deactivates it where it gives none. With `lasting_ns` above 0 the layer ends so long after the
- * last event that activated it. If the callback fails, nothing is switched.
- *
- * MILIEU_WRONG_NAME: a name that the flow reads depends on the layer.
- */
-MILIEU_CHECKED milieu_result milieu_effect_activate(const milieu_streams *streams,
-    milieu_text flow, milieu_text layer, int64_t lasting_ns, milieu_compute value, void *user,
-    milieu_destroy destroy, milieu_effect **effect);
-
-/**
- * Each event of a flow assigns what the callback gives to a contextual value, by its name, in which
- * placeholders become the layers that are active globally then. Where it gives nothing, or fails,
- * the value stays. It is not persisted.
- */
-MILIEU_CHECKED milieu_result milieu_effect_assign(const milieu_streams *streams, milieu_text flow,
-    milieu_text name, milieu_compute value, void *user, milieu_destroy destroy,
-    milieu_effect **effect);
-
-/**
- * Keeps what operators remember in a file, written so often, and once more when this is freed.
- * They go on from it after a restart. It comes before the subscriptions.
- */
-MILIEU_CHECKED milieu_result milieu_effect_keep(const milieu_streams *streams, milieu_text path,
-    int64_t every_ns, milieu_effect **effect);
-
-/** Writes that file now. */
-MILIEU_CHECKED milieu_result milieu_effect_save(const milieu_effect *effect);
-
-/** Lets other tools of the same user look at the streams and subscribe: `milieu stream`. */
-MILIEU_CHECKED milieu_result milieu_effect_control(const milieu_streams *streams,
-    milieu_effect **effect);
-
-/**
- * Where the socket is that milieu_effect_control has made, as the system has the path; valid until
- * it is freed.
- */
-MILIEU_CHECKED milieu_result milieu_effect_path(const milieu_effect *effect, milieu_text *path);
-
-/**
- * How many events could not act, and why the last of them could not: a callback failed, an action
- * refused a switch, a value breaks a rule. `last` may be null, and is valid until the next call with
- * this effect.
- */
-MILIEU_CHECKED milieu_result milieu_effect_failures(const milieu_effect *effect, uint64_t *count,
-    milieu_text *last);
-
-/** Ends what holds. */
-void milieu_effect_free(milieu_effect *effect);
-
 /* ---------------------------------------------------------------- readers */
 
 /** Subscribes under the layers of a context, those that only it has entered included. */
@@ -728,39 +386,13 @@ MILIEU_CHECKED milieu_result milieu_reader_subscribe(const milieu_reader *reader
 MILIEU_CHECKED milieu_result milieu_reader_listen(const milieu_reader *reader, milieu_text flow,
     milieu_receive receive, void *user, milieu_destroy destroy, milieu_listener **listener);
 
-/* ---------------------------------------------------------------- looking */
-
-/** What was seen, as JSON. */
-typedef struct milieu_picture milieu_picture;
-
-/**
- * The operator graph that runs: nodes with their books, edges and subscribers with their rates and
- * delays, as `milieu stream graph --json` has them. MILIEU_BUSY: within a callback.
- */
-MILIEU_CHECKED milieu_result milieu_picture_of_graph(const milieu_streams *streams,
-    milieu_picture **picture);
-
-/** What stands at the names of a query: a name, or one with wildcards. MILIEU_WRONG_NAME. */
-MILIEU_CHECKED milieu_result milieu_picture_of_names(const milieu_streams *streams,
-    milieu_text query, milieu_picture **picture);
-
-/**
- * What a file of milieu_effect_keep had and no operator has got, a list of objects: the `flow`,
- * `why` (it waits for its flow, runs already, is unknown, was refused, or was not kept), and a
- * `text` that says more. MILIEU_INVALID: this effect keeps no file.
- */
-MILIEU_CHECKED milieu_result milieu_picture_of_losses(const milieu_effect *effect,
-    milieu_picture **picture);
-
-/** What was seen; valid until the picture is freed. */
-MILIEU_CHECKED milieu_result milieu_picture_json(const milieu_picture *picture,
-    milieu_text *text);
-
-/** Gives a picture back. */
-void milieu_picture_free(milieu_picture *picture);
-
 #ifdef __cplusplus
 }
 #endif
+
+/* They need what stands above. */
+#include <milieu/operators.h>
+#include <milieu/effects.h>
+#include <milieu/flows.h>
 
 #endif

@@ -25,6 +25,7 @@
 
 #include <milieu.hpp>
 #include <milieu/events.hpp>
+#include <milieu/flows.hpp>
 #include <milieu/operators.hpp>
 
 namespace milieu {
@@ -402,13 +403,48 @@ private:
 
 /* ---------------------------------------------------------------- streams */
 
+/** On what terms threads work with operators and functions that may take long. */
+struct Blocking {
+    /** How many threads there are for all of it. */
+    std::uint32_t threads = 4;
+    /** How many events may wait for each operator; the oldest make room. */
+    std::uint32_t queue = 1024;
+    /** How long an operator may take over one event; one that takes longer is given up. */
+    Span patience = std::chrono::seconds(30);
+};
+
+namespace detail {
+
+/** What a clock says; what it throws stays in it. */
+template <class Clock>
+std::int64_t tell_time(void *user) noexcept {
+    try {
+        return nanoseconds((*static_cast<Clock *>(user))());
+    } catch (...) {
+        return MILIEU_NOW;
+    }
+}
+
+} // namespace detail
+
 /** The streams of a coordinator. */
 class Streams {
 public:
-    explicit Streams(const Coordinator &coordinator) : Streams(coordinator.c(), nullptr) {}
+    explicit Streams(const Coordinator &coordinator)
+        : Streams(coordinator.c(), milieu_streams_options(MILIEU_STREAMS_OPTIONS)) {}
     /** With a time that passes only by pass(), for tests. */
     Streams(const Coordinator &coordinator, Time now)
         : Streams(coordinator.c(), virtual_time(now)) {}
+    /**
+     * With a clock of the program, which gives a Time. Any thread asks it, several at once, and it
+     * cannot ask streams for anything. Where it throws, it is as late as it was last.
+     */
+    template <class Clock, class = std::enable_if_t<std::is_invocable_r_v<Time, Clock &>>>
+    Streams(const Coordinator &coordinator, Clock clock) {
+        auto kept = std::make_unique<Clock>(std::move(clock));
+        open(coordinator.c(), {MILIEU_ABI, false, 0, detail::tell_time<Clock>, kept.release(),
+                                  detail::destroy<Clock>});
+    }
 
     /** What time it is. */
     Time now() const {
@@ -422,6 +458,12 @@ public:
     }
     /** Starts the thread that wakes operators when time passes; sources start it too. */
     void drive() const { detail::check(milieu_streams_drive(streams_.get())); }
+    /** The same on other terms than Blocking has; before the first source. */
+    void drive(const Blocking &terms) const {
+        const milieu_blocking given
+            = {MILIEU_ABI, terms.threads, terms.queue, terms.patience.count()};
+        detail::check(milieu_streams_drive_with(streams_.get(), &given));
+    }
 
     /** Waits until all sources were polled once, but no longer than this. Whether it is so. */
     bool wait_for_sources(Span limit) const {
@@ -583,11 +625,55 @@ public:
             return milieu_effect_keep(streams_.get(), detail::text(path), every.count(), effect);
         });
     }
+    /** What operators remember, as bytes: what keep() writes, for programs that keep it elsewhere. */
+    std::string snapshot() const {
+        milieu_memory *made;
+        detail::check(milieu_memory_new(streams_.get(), &made));
+        const std::unique_ptr<milieu_memory, detail::Freeing<milieu_memory, milieu_memory_free>>
+            memory(made);
+        milieu_text bytes;
+        detail::check(milieu_memory_bytes(memory.get(), &bytes));
+        return std::string(detail::view(bytes));
+    }
+    /** Lets operators go on from such bytes; before the subscriptions. */
+    void restore(std::string_view snapshot) const {
+        detail::check(milieu_memory_restore(streams_.get(), detail::text(snapshot)));
+    }
+    /** What was restored and no operator has got, as JSON. */
+    std::string losses() const {
+        milieu_picture *picture;
+        detail::check(milieu_picture_of_not_restored(streams_.get(), &picture));
+        return detail::json(picture);
+    }
     /** Lets other tools of the same user look at the streams: `milieu stream`. */
     Effect control() const {
         return effect([&](milieu_effect **effect) {
             return milieu_effect_control(streams_.get(), effect);
         });
+    }
+    /** A file of subscriptions, by its name and text, in another language. */
+    std::string convert(
+        std::string_view file, std::string_view text, milieu_language language) const {
+        milieu_writing *writing;
+        detail::check(milieu_writing_of_flows(
+            streams_.get(), detail::text(file), detail::text(text), language, &writing));
+        return detail::written(writing);
+    }
+    /** The XML Schema of such files in XML, with the operators of the program. */
+    std::string schema() const {
+        milieu_writing *writing;
+        detail::check(milieu_writing_of_schema(streams_.get(), &writing));
+        return detail::written(writing);
+    }
+    /**
+     * Runs the cases of a text in a time of their own, with the operators and functions of the
+     * program, as `milieu stream test` does; `file` is its name, for messages.
+     */
+    std::vector<Case> rehearse(std::string_view file, std::string_view text) const {
+        milieu_rehearsal *rehearsal;
+        detail::check(milieu_rehearsal_new(
+            streams_.get(), detail::text(file), detail::text(text), &rehearsal));
+        return detail::cases(rehearsal);
     }
     /** A picture of the operator graph as JSON, as `milieu stream graph --json` has it. */
     std::string graph() const {
@@ -605,13 +691,14 @@ public:
     milieu_streams *c() const noexcept { return streams_.get(); }
 
 private:
-    Streams(milieu_coordinator *coordinator, const milieu_streams_options *options) {
+    Streams(milieu_coordinator *coordinator, const milieu_streams_options &options) {
+        open(coordinator, options);
+    }
+    void open(milieu_coordinator *coordinator, const milieu_streams_options &options) {
         milieu_streams *streams;
-        detail::check(milieu_streams_new(coordinator, options, &streams));
+        detail::check(milieu_streams_new(coordinator, &options, &streams));
         streams_.reset(streams);
     }
-    Streams(milieu_coordinator *coordinator, const milieu_streams_options &options)
-        : Streams(coordinator, &options) {}
     template <class Make>
     static Effect effect(Make &&make) {
         milieu_effect *made;
@@ -619,7 +706,7 @@ private:
         return Effect(made);
     }
     static milieu_streams_options virtual_time(Time now) noexcept {
-        return {MILIEU_ABI, true, detail::nanoseconds(now)};
+        return {MILIEU_ABI, true, detail::nanoseconds(now), nullptr, nullptr, nullptr};
     }
     template <class T>
     Publisher<T> publisher_that(std::string_view name, bool retains) const {

@@ -2,8 +2,9 @@
 
 #![allow(non_camel_case_types)]
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
+use super::clock::milieu_clock;
 use super::operator::{milieu_make, milieu_restore, milieu_save, milieu_step, milieu_wake};
 use crate::abi::{milieu_destroy, milieu_entry, milieu_text};
 
@@ -24,6 +25,10 @@ pub const MILIEU_JSON: u32 = 17;
 pub const MILIEU_STRUCT: u32 = 18;
 /// Of a parameter: an expression, or `$name` of a function.
 pub const MILIEU_EXPRESSION: u32 = 19;
+/// Of a parameter: fields and the expressions that they become, or one of the whole.
+pub const MILIEU_FIELDS: u32 = 20;
+/// Of a parameter: one or more functions of the operator's own.
+pub const MILIEU_FUNCTIONS: u32 = 21;
 /// Added to a kind: behind the field is a `bool` that says whether it is there.
 pub const MILIEU_OPTIONAL: u32 = 0x200;
 
@@ -90,6 +95,44 @@ pub struct milieu_datum {
     pub kind: u32,
     /// What it holds.
     pub content: milieu_content,
+}
+
+/// A function that an operator is told.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct milieu_function_call {
+    /// What it is called.
+    pub name: milieu_text,
+    /// What it is told.
+    pub arguments: *const milieu_datum,
+    /// How many there are.
+    pub argument_count: usize,
+}
+
+/// Something that an operator is told.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct milieu_told {
+    /// Which parameter; empty is the next one.
+    pub name: milieu_text,
+    /// What it is.
+    pub value: milieu_datum,
+}
+
+/// What came of a case.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_case {
+    /// What it is about.
+    pub title: milieu_text,
+    /// What was to happen.
+    pub expected: milieu_text,
+    /// What has happened.
+    pub found: milieu_text,
+    /// Where they differ; empty where they do not.
+    pub difference: milieu_text,
+    /// Whether they do not.
+    pub passed: bool,
 }
 
 /// How well it is known what an event says.
@@ -230,6 +273,26 @@ pub struct milieu_streams_options {
     pub virtual_time: bool,
     /// What time it is at first, then.
     pub now_ns: i64,
+    /// Says what time it is.
+    pub clock: milieu_clock,
+    /// What it is handed.
+    pub user: *mut c_void,
+    /// Lets go of that.
+    pub destroy: milieu_destroy,
+}
+
+/// On what terms threads work with what takes long.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_blocking {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// How many there are for all of it.
+    pub threads: u32,
+    /// How many events may wait for each operator.
+    pub queue: u32,
+    /// How long an operator may take over one event.
+    pub patience_ns: i64,
 }
 
 /// A parameter of an operator.

@@ -6,12 +6,13 @@ use std::{ffi::c_void, sync::Arc, time::Duration};
 use milieu::{
     Acting, Applied, Control, Keeping,
     diagnostics::Source,
-    stream::{Bound, CannotName, Named, Status, Watching, language::Language},
+    stream::{Bound, CannotName, Named, Status, Watching},
 };
 
 use super::{
     Opened, Streams,
     compute::{Computing, milieu_compute},
+    flow::language_of,
     limit, milieu_streams,
     source::within,
     subscription::{Subscription, Troubles, milieu_subscription},
@@ -42,7 +43,7 @@ pub(super) enum Holds {
     Watching(#[allow(dead_code)] Watching, Arc<Troubles>),
 }
 
-handle!(Effect, b"effc", "milieu_effect");
+handle!(Effect, b"effc", "milieu_effect"; super::clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]
@@ -83,12 +84,7 @@ pub unsafe extern "C" fn milieu_effect_apply(
     call(|| {
         // SAFETY: as the caller vouches.
         let (file, text) = unsafe { (file.read("file")?, text.read("text")?) };
-        let language = Language::of_file(file.as_ref()).ok_or_else(|| {
-            Failure::new(
-                MILIEU_INVALID,
-                format_args!("`{file}` ends neither in .flow, .toml nor .xml"),
-            )
-        })?;
+        let language = language_of(file)?;
         let source = Source::new(file, text);
         // SAFETY: as the caller vouches.
         unsafe {

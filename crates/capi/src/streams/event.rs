@@ -301,6 +301,31 @@ unsafe fn adopted(
     Ok(start)
 }
 
+/// The right to read private fields.
+const READ_PRIVATE: u32 = 1;
+
+/// The rights of these flags.
+fn rights_of(flags: u32) -> Result<Rights, Failure> {
+    match flags {
+        0 => Ok(Rights::NONE),
+        READ_PRIVATE => Ok(Rights::READ),
+        _ => Err(Failure::new(
+            MILIEU_INVALID,
+            format_args!("{flags} says no rights; they are 0 or MILIEU_READ_PRIVATE"),
+        )),
+    }
+}
+
+/// The body with these rights, in which nothing is private any more.
+fn opened(event: &Event, rights: Rights) -> Result<Value, Failure> {
+    let value = event.value(Rights::ALL);
+    let value = value.map_err(|error| Failure::new(MILIEU_UNFIT, error))?;
+    Ok(match rights.may_read() {
+        Some(right) => value.opened(right),
+        None => value,
+    })
+}
+
 /// A field of an event, by its name.
 ///
 /// # Safety
@@ -312,35 +337,68 @@ pub unsafe extern "C" fn milieu_event_get(
     path: milieu_text,
     datum: *mut milieu_datum,
 ) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (mut seen, path, datum) = unsafe {
-            (
-                handle::using(event)?,
-                path.read("path")?,
-                out(datum, "datum")?,
-            )
-        };
-        let event = seen.event().clone();
-        let reading = &mut **seen.reading.get_or_insert_default();
-        let place = match reading.fields.iter().position(|field| field.path == path) {
-            Some(place) => place,
-            None => {
-                reading.fields.push(Field::new(path)?);
-                reading.fields.len() - 1
-            }
-        };
-        let field = &mut reading.fields[place];
-        event.read(&field.selection, &mut field.row);
-        *datum = match field.row.slot(0) {
-            Cell::Value(value) => {
-                reading.text = json(value)?;
-                datum_of(MILIEU_JSON, text(&reading.text))
-            }
-            cell => said(&cell),
-        };
-        Ok(())
-    })
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { get(event, path, Rights::NONE, datum) })
+}
+
+/// The same with rights.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_get_with(
+    event: *const milieu_event,
+    path: milieu_text,
+    rights: u32,
+    datum: *mut milieu_datum,
+) -> milieu_result {
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { get(event, path, rights_of(rights)?, datum) })
+}
+
+/// # Safety
+///
+/// As `streams.h` says.
+unsafe fn get(
+    event: *const milieu_event,
+    path: milieu_text,
+    rights: Rights,
+    datum: *mut milieu_datum,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller vouches.
+    let (mut seen, path, datum) = unsafe {
+        (
+            handle::using(event)?,
+            path.read("path")?,
+            out(datum, "datum")?,
+        )
+    };
+    let event = seen.event().clone();
+    let reading = &mut **seen.reading.get_or_insert_default();
+    let place = match reading.fields.iter().position(|field| field.path == path) {
+        Some(place) => place,
+        None => {
+            reading.fields.push(Field::new(path)?);
+            reading.fields.len() - 1
+        }
+    };
+    let Field { selection, row, .. } = &mut reading.fields[place];
+    if rights.may_read().is_some() {
+        row.read_value(selection, &opened(&event, rights)?);
+    }
+    // What is not of the body is found in the event.
+    if rights.may_read().is_none() || matches!(row.slot(0), Cell::Missing) {
+        event.read(selection, row);
+    }
+    *datum = match row.slot(0) {
+        Cell::Value(value) => {
+            reading.text = json(value)?;
+            datum_of(MILIEU_JSON, text(&reading.text))
+        }
+        cell => said(&cell),
+    };
+    Ok(())
 }
 
 impl Field {
@@ -427,16 +485,40 @@ pub unsafe extern "C" fn milieu_event_json(
     event: *const milieu_event,
     body: *mut milieu_text,
 ) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (mut seen, body) = unsafe { (handle::using(event)?, out(body, "body")?) };
-        let value = seen.event().value(Rights::ALL);
-        let value = value.map_err(|error| Failure::new(MILIEU_UNFIT, error))?;
-        let reading = &mut **seen.reading.get_or_insert_default();
-        reading.text = json(&value)?;
-        *body = milieu_text::of(&reading.text);
-        Ok(())
-    })
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { whole(event, Rights::NONE, body) })
+}
+
+/// The same with rights.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_event_json_with(
+    event: *const milieu_event,
+    rights: u32,
+    body: *mut milieu_text,
+) -> milieu_result {
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { whole(event, rights_of(rights)?, body) })
+}
+
+/// # Safety
+///
+/// As `streams.h` says.
+unsafe fn whole(
+    event: *const milieu_event,
+    rights: Rights,
+    body: *mut milieu_text,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller vouches.
+    let (mut seen, body) = unsafe { (handle::using(event)?, out(body, "body")?) };
+    let value = opened(seen.event(), rights)?;
+    let reading = &mut **seen.reading.get_or_insert_default();
+    reading.text = json(&value)?;
+    *body = milieu_text::of(&reading.text);
+    Ok(())
 }
 
 /// Keeps an event.

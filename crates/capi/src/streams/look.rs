@@ -97,18 +97,42 @@ pub unsafe extern "C" fn milieu_picture_of_losses(
             ));
         };
         within(&effect.opened)?;
-        let losses = keeping.not_restored();
-        let losses = losses.into_iter().map(|NotRestored { flow, why }| {
-            let (why, text) = match why {
-                WhyNot::Waits => ("waits", String::new()),
-                WhyNot::Runs => ("runs", String::new()),
-                WhyNot::Unknown(text) => ("unknown", text),
-                WhyNot::Refused(text) => ("refused", text),
-                WhyNot::NotKept(text) => ("not kept", text),
-            };
-            serde_json::json!({ "flow": flow, "why": why, "text": text })
-        });
-        *picture = hand_out(losses.collect::<serde_json::Value>().to_string());
+        *picture = hand_out(of_losses(keeping.not_restored()));
+        Ok(())
+    })
+}
+
+fn of_losses(losses: Vec<NotRestored>) -> String {
+    let losses = losses.into_iter().map(|NotRestored { flow, why }| {
+        let (why, text) = match why {
+            WhyNot::Waits => ("waits", String::new()),
+            WhyNot::Runs => ("runs", String::new()),
+            WhyNot::Unknown(text) => ("unknown", text),
+            WhyNot::Refused(text) => ("refused", text),
+            WhyNot::NotKept(text) => ("not kept", text),
+        };
+        serde_json::json!({ "flow": flow, "why": why, "text": text })
+    });
+    losses.collect::<serde_json::Value>().to_string()
+}
+
+/// What streams have restored and no operator has got.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_picture_of_not_restored(
+    streams: *const milieu_streams,
+    picture: *mut *mut milieu_picture,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), picture) =
+            unsafe { (handle::shared(streams)?, out(picture, "picture")?) };
+        within(opened)?;
+        let losses = opened.graph().not_restored();
+        *picture = hand_out(of_losses(losses.unwrap_or_default()));
         Ok(())
     })
 }

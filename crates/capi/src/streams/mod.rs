@@ -3,16 +3,19 @@
 mod abi;
 #[cfg(feature = "sources")]
 mod adapters;
+mod clock;
 mod compute;
 mod effect;
 #[cfg(feature = "links")]
 mod engine;
 mod event;
+mod flow;
 #[cfg(any(feature = "http", feature = "mqtt"))]
 mod foreign;
 #[cfg(feature = "links")]
 mod link;
 mod look;
+mod memory;
 mod names;
 mod operator;
 mod publisher;
@@ -22,19 +25,23 @@ mod source;
 mod subscription;
 mod types;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+    time::Duration,
+};
 
 use milieu::{
-    Milieu,
-    stream::{CannotName, CannotPublish, Stepping, Streams as Graph, VirtualClock},
-    transfer::Time,
+    Error, Milieu,
+    stream::{Blocking, CannotName, CannotPublish, Stepping, Streams as Graph, VirtualClock},
+    transfer::{Span, Time},
 };
 
 use crate::{
     abi::{
         MILIEU_BUSY, MILIEU_INVALID, MILIEU_LATE, MILIEU_WRONG_NAME, milieu_result, milieu_text,
     },
-    call::{Failure, call, out},
+    call::{Failure, call, null, out},
     coordinator::{Coordinator, milieu_coordinator},
     handle::{self, Slot, handle},
     layout::check_abi,
@@ -44,16 +51,20 @@ use crate::{
 pub use abi::*;
 #[cfg(feature = "sources")]
 pub use adapters::*;
+use clock::OwnClock;
+pub use clock::milieu_clock;
 pub use compute::*;
 pub use effect::*;
 #[cfg(feature = "links")]
 pub use engine::*;
 pub use event::*;
+pub use flow::*;
 #[cfg(any(feature = "http", feature = "mqtt"))]
 pub use foreign::*;
 #[cfg(feature = "links")]
 pub use link::*;
 pub use look::*;
+pub use memory::*;
 pub use names::*;
 pub use operator::*;
 pub use publisher::*;
@@ -76,7 +87,7 @@ pub(crate) struct Opened {
     pub milieu: Arc<Milieu>,
 }
 
-handle!(Streams, b"strm", "milieu_streams");
+handle!(Streams, b"strm", "milieu_streams"; clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]
@@ -122,22 +133,28 @@ pub unsafe extern "C" fn milieu_streams_new(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (Coordinator(milieu), options, streams) = unsafe {
-            (
-                handle::shared(coordinator)?,
-                options.as_ref(),
-                out(streams, "streams")?,
-            )
-        };
+        let options = unsafe { options.as_ref() };
         if let Some(options) = options {
             check_abi(options.abi, "options")?;
         }
+        let own = options.and_then(OwnClock::of);
+        // SAFETY: as the caller vouches.
+        let (Coordinator(milieu), streams) =
+            unsafe { (handle::shared(coordinator)?, out(streams, "streams")?) };
+        let late = |error| Failure::new(MILIEU_LATE, error);
         let options = options.filter(|options| options.virtual_time);
         let clock =
             options.map(|options| VirtualClock::new(Time::from_nanoseconds(options.now_ns)));
-        if let Some(clock) = &clock {
-            let set = milieu.clock(clock.clone());
-            set.map_err(|error| Failure::new(MILIEU_LATE, error))?;
+        match (&clock, own) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::new(
+                    MILIEU_INVALID,
+                    "`virtual_time` has a clock of its own; leave out `clock`, or that",
+                ));
+            }
+            (Some(clock), None) => milieu.clock(clock.clone()).map_err(late)?,
+            (None, Some(clock)) => milieu.clock(clock).map_err(late)?,
+            (None, None) => {}
         }
         let stepping = clock.map(|clock| milieu.streams().stepping(clock));
         let milieu = Arc::clone(milieu);
@@ -246,6 +263,50 @@ pub unsafe extern "C" fn milieu_streams_follow(
         // SAFETY: as the caller vouches.
         let (Streams(opened), layer) = unsafe { (handle::shared(streams)?, layer.read("layer")?) };
         Ok(opened.milieu.follow(layer)?)
+    })
+}
+
+/// Starts the threads, on these terms for what takes long.
+///
+/// # Safety
+///
+/// As `streams.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_streams_drive_with(
+    streams: *const milieu_streams,
+    terms: *const milieu_blocking,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), terms) = unsafe {
+            (
+                handle::shared(streams)?,
+                terms.as_ref().ok_or_else(|| null("terms"))?,
+            )
+        };
+        check_abi(terms.abi, "terms")?;
+        let none = |what: &str| {
+            Failure::new(
+                MILIEU_INVALID,
+                format_args!("`{what}` is to be above 0; MILIEU_BLOCKING has what is usual"),
+            )
+        };
+        let limit = Span::from_nanoseconds(terms.patience_ns);
+        let terms = Blocking {
+            threads: NonZeroUsize::new(terms.threads as usize).ok_or_else(|| none("threads"))?,
+            capacity: NonZeroU32::new(terms.queue).ok_or_else(|| none("queue"))?,
+            limit: Some(limit)
+                .filter(|limit| *limit > Span::ZERO)
+                .ok_or_else(|| none("patience_ns"))?,
+        };
+        if opened.stepping.is_none() {
+            let driven = opened.milieu.drive_with(terms);
+            driven.map_err(|error| match error {
+                Error::System(_) => Failure::from(error),
+                _ => Failure::new(MILIEU_LATE, error),
+            })?;
+        }
+        Ok(())
     })
 }
 

@@ -5,25 +5,31 @@ mod expression;
 mod output;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     ffi::{c_char, c_void},
     sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
 };
 
 use milieu::{
     diagnostics::Diagnostic,
-    stream::{Arguments, Declared, Definition, Fate, Inputs, Kind, Operator, Output, Reason},
+    stream::{
+        Arguments, Declared, Definition, Fate, Inputs, Kind, Operator, Output, Parameter, Reason,
+    },
     transfer::{Event, Time, Value},
 };
 
 use super::{
-    abi::{MILIEU_EXPRESSION, MILIEU_SPAN, milieu_operator, milieu_parameter},
+    abi::{
+        MILIEU_EXPRESSION, MILIEU_FIELDS, MILIEU_FUNCTIONS, MILIEU_SPAN, milieu_datum,
+        milieu_operator, milieu_parameter,
+    },
     event::{Lender, milieu_event},
     lent::{Lend, Lent},
 };
 use crate::{
     abi::{
-        MILIEU_LATE, MILIEU_OK, MILIEU_WRONG_LAYOUT, milieu_destroy, milieu_result, milieu_text,
+        MILIEU_LATE, MILIEU_NO_SUCH, MILIEU_OK, MILIEU_WRONG_LAYOUT, milieu_destroy, milieu_result,
+        milieu_text,
     },
     call::{Failure, call, null, said},
     coordinator::{Coordinator, milieu_coordinator},
@@ -33,7 +39,7 @@ use crate::{
     text::{interned, read_slice, read_string},
 };
 
-pub use arguments::milieu_arguments_get;
+pub use arguments::*;
 pub use expression::{
     milieu_arguments_expression, milieu_expression, milieu_expression_free, milieu_expression_value,
 };
@@ -110,8 +116,15 @@ fn address(definition: &Definition) -> usize {
     std::ptr::from_ref(definition).addr()
 }
 
-/// What an operator is made with, borrowed for the callback.
-pub struct Made(*const Arguments<'static>);
+/// What an operator is made with, for the callback.
+pub struct Made {
+    /// Borrowed for the callback, which may not keep it.
+    arguments: *const Arguments<'static>,
+    /// What was not given and has a default.
+    defaults: Vec<(&'static str, Parameter)>,
+    /// What functions are told, where the other side reads it.
+    told: Vec<Box<[milieu_datum]>>,
+}
 
 /// Where an operator puts what it remembers.
 #[derive(Default)]
@@ -135,9 +148,57 @@ pub type milieu_arguments = Lent<Made>;
 pub type milieu_snapshot = Lent<Bytes>;
 
 impl Made {
+    fn new(arguments: &Arguments<'_>) -> Made {
+        let declared = arguments.definition.parameters.iter();
+        let missing = declared.filter(|declared| arguments.given(declared.name).is_none());
+        let defaults = missing.filter_map(|it| Some((it.name, it.default_value()?)));
+        Made {
+            arguments: std::ptr::from_ref(arguments).cast(),
+            defaults: defaults.collect(),
+            told: Vec::new(),
+        }
+    }
+
     fn arguments(&self) -> &Arguments<'_> {
         // SAFETY: `make` has borrowed them until the callback returns.
-        unsafe { &*self.0.cast() }
+        unsafe { &*self.arguments.cast() }
+    }
+
+    /// How a parameter is declared.
+    fn declared(&self, name: &str) -> Result<&'static Declared, Failure> {
+        let definition = self.arguments().definition;
+        let mut declared = definition.parameters.iter();
+        declared
+            .find(|declared| declared.name == name)
+            .ok_or_else(|| {
+                Failure::new(
+                    MILIEU_NO_SUCH,
+                    format_args!("`{}` has no parameter `{name}`", definition.name),
+                )
+            })
+    }
+
+    /// A parameter of one of these kinds, which are called so: as it was given, or its
+    /// default.
+    fn parameter(
+        &self,
+        name: &str,
+        is_meant: fn(Kind) -> bool,
+        kinds: &str,
+    ) -> Result<Option<&Parameter>, Failure> {
+        if !is_meant(self.declared(name)?.kind) {
+            let of = self.arguments().definition.name;
+            return Err(Failure::new(
+                MILIEU_NO_SUCH,
+                format_args!("the parameter `{name}` of `{of}` is not {kinds}"),
+            ));
+        }
+        let mut defaults = self.defaults.iter();
+        let mut default = || defaults.find(|(known, _)| *known == name);
+        Ok(match self.arguments().given(name) {
+            Some(given) => Some(given),
+            None => default().map(|(_, default)| default),
+        })
     }
 }
 
@@ -163,8 +224,7 @@ impl Own {
         let defined = defined.expect("a coordinator that knows an operator keeps it");
         let mut state = std::ptr::null_mut();
         if let Some(make) = defined.make {
-            let made = Made(std::ptr::from_ref(arguments).cast());
-            let (result, _) = Lent::during(made, |seen| {
+            let (result, _) = Lent::during(Made::new(arguments), |seen| {
                 // SAFETY: the program has handed over both for this.
                 unsafe { make(defined.user.data(), seen.cast_const(), &mut state) }
             });
@@ -298,6 +358,18 @@ impl Drop for Own {
     }
 }
 
+/// Words that stay, each list once, whether what they are for is accepted or not.
+fn listed(words: Vec<&'static str>) -> &'static [&'static str] {
+    static LISTS: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
+    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lists.get(&words[..]) {
+        return known;
+    }
+    let kept = Vec::leak(words);
+    lists.insert(kept);
+    kept
+}
+
 /// # Safety
 ///
 /// Everything that it leads to can be read.
@@ -327,18 +399,24 @@ unsafe fn declared(of: &str, parameter: &milieu_parameter) -> Result<Declared, F
         10 => Kind::Text,
         MILIEU_SPAN => Kind::Span,
         MILIEU_EXPRESSION => Kind::Expression,
-        11 if !choices.is_empty() => {
+        MILIEU_FIELDS => Kind::Fields,
+        11 | MILIEU_FUNCTIONS if !choices.is_empty() => {
             let mut words = Vec::with_capacity(choices.len());
             for choice in choices {
                 // SAFETY: as the caller vouches.
                 words.push(interned(unsafe { read_string(*choice, "choice")? }));
             }
-            Kind::Choice(Vec::leak(words))
+            let words = listed(words);
+            match parameter.kind {
+                MILIEU_FUNCTIONS => Kind::Functions(words),
+                _ => Kind::Choice(words),
+            }
         }
         _ => {
             return Err(wrong(
                 "is of no kind that parameters have: MILIEU_BOOL, MILIEU_I64, MILIEU_F64, \
-                 MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION, or MILIEU_ENUM with choices",
+                 MILIEU_SPAN, MILIEU_TEXT, MILIEU_EXPRESSION, MILIEU_FIELDS, or MILIEU_ENUM or \
+                 MILIEU_FUNCTIONS with choices",
             ));
         }
     };
@@ -349,25 +427,18 @@ unsafe fn declared(of: &str, parameter: &milieu_parameter) -> Result<Declared, F
             read_string(parameter.otherwise, "otherwise")?
         })),
     };
-    let fits = match (kind, default) {
-        (_, None | Some("")) => true,
-        (Kind::Flag, Some(text)) => text.parse::<bool>().is_ok(),
-        (Kind::Integer, Some(text)) => text.parse::<i64>().is_ok(),
-        (Kind::Number, Some(text)) => text.parse::<f64>().is_ok(),
-        (Kind::Span, Some(text)) => milieu::transfer::Span::from_units(text).is_some(),
-        (Kind::Choice(words), Some(text)) => words.contains(&text),
-        _ => true,
-    };
-    if !fits {
-        return Err(wrong("has a default that is not of its kind"));
-    }
-    Ok(Declared {
+    let declared = Declared {
         name,
         kind,
         positional: parameter.positional,
         default,
         summary,
-    })
+    };
+    let has_value = default.is_some_and(|text| !text.is_empty());
+    if has_value && declared.default_value().is_none() {
+        return Err(wrong("has a default that is not of its kind"));
+    }
+    Ok(declared)
 }
 
 /// Defines an operator.

@@ -25,7 +25,7 @@ pub struct Publisher {
     opened: Arc<Opened>,
 }
 
-handle!(Publisher, b"publ", "milieu_publisher");
+handle!(Publisher, b"publ", "milieu_publisher"; super::clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]

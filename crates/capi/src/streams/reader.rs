@@ -33,7 +33,7 @@ pub struct Reader {
     opened: Arc<Opened>,
 }
 
-handle!(Reader, b"read", "milieu_reader");
+handle!(Reader, b"read", "milieu_reader"; super::clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]

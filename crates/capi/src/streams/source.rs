@@ -42,7 +42,7 @@ enum Polled {
     Stepped(SteppedSource),
 }
 
-handle!(Source, b"srce", "milieu_source");
+handle!(Source, b"srce", "milieu_source"; super::clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]

@@ -97,7 +97,7 @@ impl Bell {
     }
 }
 
-handle!(Subscription, b"subs", "milieu_subscription");
+handle!(Subscription, b"subs", "milieu_subscription"; super::clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]
@@ -112,7 +112,7 @@ pub struct Listener {
     said: String,
 }
 
-handle!(Listener, b"lstn", "milieu_listener");
+handle!(Listener, b"lstn", "milieu_listener"; super::clock::refuse);
 
 /// See `streams.h`.
 #[allow(non_camel_case_types)]

@@ -149,6 +149,9 @@ impl Program {
             abi: MILIEU_ABI,
             virtual_time: true,
             now_ns: 0,
+            clock: None,
+            user: ptr::null_mut(),
+            destroy: None,
         };
         // SAFETY: the places are there.
         unsafe {

@@ -1,4 +1,4 @@
-/* Every function of streams.h and events.h with every kind of misuse that it can be told of: from
+/* Every function of streams.h and what it includes with every kind of misuse that it can be told of: from
  * outside, from within callbacks, and with what is in use. `list` prints their names, which have to
  * be those of the headers; any other argument is a folder for what streams remember. */
 
@@ -20,6 +20,10 @@ struct arguments {
     milieu_effect *effect;
     milieu_reader *reader;
     milieu_picture *picture;
+    milieu_memory *memory;
+    milieu_flow *flow;
+    milieu_writing *writing;
+    milieu_rehearsal *rehearsal;
     milieu_expression *expression;
     milieu_feed *feed;
     milieu_answer *answer;
@@ -87,6 +91,16 @@ static milieu_operator operator_of(struct arguments *a) {
     return made;
 }
 
+static const milieu_blocking terms = MILIEU_BLOCKING;
+
+/* What is remembered of streams, as it was written. */
+static milieu_text bytes(struct arguments *a) {
+    milieu_text bytes = { NULL, 0 };
+    milieu_result result = milieu_memory_bytes(a->memory, &bytes);
+    (void)result;
+    return bytes;
+}
+
 #define ON(callback) (a->calls ? callback : NULL)
 
 #define FUNCTIONS(R, S)                                                                       \
@@ -94,6 +108,7 @@ static milieu_operator operator_of(struct arguments *a) {
     S(milieu_streams_free, OF(streams), GIVEN, a->streams)                                    \
     R(milieu_streams_now, OF(streams), OUT, a->streams, a->out)                               \
     R(milieu_streams_drive, OF(streams), 0, a->streams)                                       \
+    R(milieu_streams_drive_with, OF(streams), 0, a->streams, &terms)                          \
     R(milieu_streams_pass, OF(streams), WAITS, a->streams, 1)                                 \
     R(milieu_streams_wait_for_sources, OF(streams), OUT | WAITS, a->streams, 0, a->out)       \
     R(milieu_streams_follow, OF(streams), TEXT, a->streams, a->text)                          \
@@ -105,6 +120,8 @@ static milieu_operator operator_of(struct arguments *a) {
     R(milieu_event_body, OF(event), OUT, a->event, a->type, a->out)                           \
     R(milieu_event_get, OF(event), TEXT | OUT, a->event, a->text, a->out)                     \
     R(milieu_event_json, OF(event), OUT, a->event, a->out)                                    \
+    R(milieu_event_get_with, OF(event), TEXT | OUT, a->event, a->text, 0, a->out)             \
+    R(milieu_event_json_with, OF(event), OUT, a->event, MILIEU_READ_PRIVATE, a->out)          \
     R(milieu_event_keep, OF(event), OUT, a->event, a->out)                                    \
     R(milieu_event_free, OF(event), GIVEN, a->event)                                          \
     R(milieu_publisher_new, OF(streams), TEXT | OUT, a->streams, a->text, a->type, false,     \
@@ -143,6 +160,11 @@ static milieu_operator operator_of(struct arguments *a) {
         (milieu_operator[]){ operator_of(a) }, NULL, destroy)                                 \
     R(milieu_arguments_get, OF(arguments), TEXT | OUT | LENT, a->arguments, a->text, a->out)  \
     R(milieu_arguments_expression, OF(arguments), TEXT | OUT | LENT, a->arguments, a->text,   \
+        a->out)                                                                               \
+    R(milieu_arguments_count, OF(arguments), TEXT | OUT | LENT, a->arguments, a->text, a->out) \
+    R(milieu_arguments_field, OF(arguments), TEXT | OUT | LENT, a->arguments, a->text, 0,     \
+        a->out, (milieu_expression **)a->out)                                                 \
+    R(milieu_arguments_function, OF(arguments), TEXT | OUT | LENT, a->arguments, a->text, 0,  \
         a->out)                                                                               \
     R(milieu_expression_value, OF(expression), OUT, a->expression, a->event, a->out)          \
     S(milieu_expression_free, OF(expression), GIVEN, a->expression)                           \
@@ -189,8 +211,28 @@ static milieu_operator operator_of(struct arguments *a) {
     R(milieu_picture_of_graph, OF(streams), OUT | WAITS, a->streams, a->out)                  \
     R(milieu_picture_of_names, OF(streams), TEXT | OUT | WAITS, a->streams, a->text, a->out)  \
     R(milieu_picture_of_losses, OF(effect), OUT | WAITS, a->effect, a->out)                   \
+    R(milieu_picture_of_not_restored, OF(streams), OUT | WAITS, a->streams, a->out)           \
+    R(milieu_memory_new, OF(streams), OUT | WAITS, a->streams, a->out)                        \
+    R(milieu_memory_bytes, OF(memory), OUT, a->memory, a->out)                                \
+    S(milieu_memory_free, OF(memory), GIVEN, a->memory)                                       \
+    R(milieu_memory_restore, OF(streams), WAITS, a->streams, bytes(a))                        \
     R(milieu_picture_json, OF(picture), OUT, a->picture, a->out)                              \
-    S(milieu_picture_free, OF(picture), GIVEN, a->picture)
+    S(milieu_picture_free, OF(picture), GIVEN, a->picture)                                    \
+    R(milieu_flow_new, OF(streams), TEXT | OUT, a->streams, a->text, a->out)                  \
+    R(milieu_flow_and, OF(flow), 0, a->flow, a->flow)                                         \
+    R(milieu_flow_then, OF(flow), TEXT, a->flow, a->text, NULL, 0)                            \
+    R(milieu_flow_text, OF(flow), OUT, a->flow, a->out)                                       \
+    S(milieu_flow_free, OF(flow), GIVEN, a->flow)                                             \
+    R(milieu_literal, NONE, TEXT | OUT, milieu_datum_text(a->text), a->out, 64, NULL)         \
+    R(milieu_writing_of_flows, OF(streams), TEXT | OUT, a->streams,                           \
+        milieu_text_of("every.flow"), a->text, MILIEU_XML, a->out)                            \
+    R(milieu_writing_of_schema, OF(streams), OUT, a->streams, a->out)                         \
+    R(milieu_writing_text, OF(writing), OUT, a->writing, a->out)                              \
+    S(milieu_writing_free, OF(writing), GIVEN, a->writing)                                    \
+    R(milieu_rehearsal_new, OF(streams), TEXT | OUT | WAITS, a->streams,                      \
+        milieu_text_of("every.cases"), a->text, a->out)                                       \
+    R(milieu_rehearsal_cases, OF(rehearsal), OUT, a->rehearsal, a->out, (size_t *)a->out)     \
+    S(milieu_rehearsal_free, OF(rehearsal), GIVEN, a->rehearsal)
 
 /* Within a callback of streams it would wait for them. */
 enum { WAITS = 1024 };
@@ -351,6 +393,11 @@ static void make(struct arguments *a, const char *folder, milieu_feed **stale) {
     OK(milieu_source_new(a->streams, milieu_text_of("/polled"), poll_once, stale, NULL, &a->source));
     OK(milieu_reader_new(a->streams, a->cx, &a->reader));
     OK(milieu_picture_of_graph(a->streams, &a->picture));
+    OK(milieu_memory_new(a->streams, &a->memory));
+    OK(milieu_flow_new(a->streams, milieu_text_of("/n"), &a->flow));
+    OK(milieu_writing_of_schema(a->streams, &a->writing));
+    OK(milieu_rehearsal_new(a->streams, milieu_text_of("every.cases"),
+        milieu_text_of("# a case\n/n\n\n1 /n 1.0\n"), &a->rehearsal));
     OK(milieu_event_keep(published(a), &a->event));
     a->out = memory;
     a->text = milieu_text_of("/a");
@@ -360,6 +407,10 @@ static void make(struct arguments *a, const char *folder, milieu_feed **stale) {
 static void unmake(struct arguments *a) {
     OK(milieu_event_free(a->event));
     milieu_picture_free(a->picture);
+    milieu_memory_free(a->memory);
+    milieu_flow_free(a->flow);
+    milieu_writing_free(a->writing);
+    milieu_rehearsal_free(a->rehearsal);
     milieu_reader_free(a->reader);
     milieu_source_free(a->source);
     milieu_listener_free(a->listener);

@@ -343,7 +343,8 @@ int main(void) {
     OK(milieu_coordinator_new(&coordinator));
     EXPECT(MILIEU_NULL, milieu_streams_new(NULL, NULL, &streams));
     EXPECT(MILIEU_NULL, milieu_streams_new(coordinator, NULL, NULL));
-    milieu_streams_options options = { 7, false, 0 };
+    milieu_streams_options options = MILIEU_STREAMS_OPTIONS;
+    options.abi = 7;
     EXPECT(MILIEU_WRONG_LAYOUT, milieu_streams_new(coordinator, &options, &streams));
     OK(milieu_streams_new(coordinator, NULL, &streams));
     wrong_bodies();

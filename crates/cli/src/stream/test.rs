@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use milieu::diagnostics::Source;
 use milieu::stream::operators;
-use milieu::stream::rehearsal::{Case, Wrong, cases, rehearse};
+use milieu::stream::rehearsal::{Case, cases, rehearse};
 
 use serde_json::json;
 
@@ -73,7 +73,10 @@ impl Test {
         let (mut passed, mut failed) = (0, 0);
         let mut accepted = Vec::new();
         for case in &all {
-            let found = rehearse(case, &catalogue).map_err(|wrong| placed(&source, case, wrong))?;
+            let found = rehearse(case, &catalogue).map_err(|wrong| {
+                let (source, found) = case.placed(&source, wrong);
+                Failure::Wrong(source, found)
+            })?;
             let is_right = found == case.lines || self.update;
             match is_right {
                 true => passed += 1,
@@ -83,7 +86,8 @@ impl Test {
                 let expected = if self.update { &found } else { &case.lines };
                 print(&line(file, case, expected, &found))?;
             } else if !is_right {
-                print(&difference(file, case, &found))?;
+                let title = format!("{}: {}\n", file.display(), case.title);
+                print(&(title + &case.difference(&found)))?;
             }
             if self.update && found != case.lines {
                 accepted.push((case.start..case.start + case.lines.len(), found));
@@ -106,20 +110,6 @@ impl Test {
     }
 }
 
-/// Mistakes in a line of a case, at its place in the file; those of a flow in it.
-fn placed(source: &Source, case: &Case, wrong: Wrong) -> Failure {
-    match wrong {
-        Wrong::Flow(found) => Failure::Wrong(Source::new("flow", case.flow.clone()), found),
-        Wrong::Line(mut found) => {
-            for label in &mut found.labels {
-                label.span.start += case.start;
-                label.span.end += case.start;
-            }
-            Failure::Wrong(source.clone(), vec![found])
-        }
-    }
-}
-
 /// A case and what came of it.
 fn line(file: &Path, case: &Case, expected: &str, found: &str) -> String {
     let file = file.display().to_string();
@@ -127,26 +117,4 @@ fn line(file: &Path, case: &Case, expected: &str, found: &str) -> String {
     let line = json!({"file": file, "case": case.title, "passed": passed, "expected": expected,
         "found": found});
     format!("{line}\n")
-}
-
-/// What was expected and what there is, line by line.
-fn difference(file: &Path, case: &Case, found: &str) -> String {
-    let mut text = format!("{}: {}\n", file.display(), case.title);
-    let (expected, found): (Vec<&str>, Vec<&str>) =
-        (case.lines.lines().collect(), found.lines().collect());
-    let same = expected
-        .iter()
-        .zip(&found)
-        .take_while(|(a, b)| a == b)
-        .count();
-    for line in &expected[..same] {
-        text += &format!("    {line}\n");
-    }
-    for line in &expected[same..] {
-        text += &format!("  - {line}\n");
-    }
-    for line in &found[same..] {
-        text += &format!("  + {line}\n");
-    }
-    text
 }

@@ -36,8 +36,8 @@ use milieu_diagnostics::{Diagnostic, Source, render};
 use milieu_stream::language::Language;
 use milieu_stream::names::Query;
 use milieu_stream::{
-    Bound, Catalogue, Clock, Definition, Delivery, Driving, Flow, Functions, Listening, Named,
-    Streams, Subscriber, SystemClock, operators,
+    Blocking, Bound, Catalogue, Clock, Definition, Delivery, Driving, Flow, Functions, Listening,
+    Named, Streams, Subscriber, SystemClock, operators,
 };
 use milieu_transfer::{Event, Origin};
 
@@ -52,7 +52,7 @@ pub use keep::Keeping;
 #[derive(Default)]
 pub(crate) struct Kept {
     streams: OnceLock<Streams>,
-    driving: Mutex<Option<Driving>>,
+    driving: Mutex<Option<(Driving, Blocking)>>,
     functions: Mutex<Functions>,
     operators: Mutex<Vec<&'static Definition>>,
     clock: OnceLock<Arc<dyn Clock>>,
@@ -151,14 +151,35 @@ impl Milieu {
     /// # Errors
     /// If the system has no thread or descriptor left.
     pub fn driving(&self) -> Result<Driving, Error> {
+        Ok(self.driven(Blocking::default())?.0)
+    }
+
+    /// As [`driving`](Milieu::driving), with these terms for operators that may take
+    /// long. Whoever asks for it first decides, sources included.
+    ///
+    /// # Errors
+    /// As there, or if it was started on other terms.
+    pub fn drive_with(&self, terms: Blocking) -> Result<Driving, Error> {
+        match self.driven(terms)? {
+            (driving, known) if known == terms => Ok(driving),
+            (_, known) => Err(Error::Flow(format!(
+                "streams are driven already, with {} threads, queues of {} and a limit of {}; say \
+                 on what terms before the first source, and before they are driven otherwise",
+                known.threads,
+                known.capacity,
+                known.limit.in_units()
+            ))),
+        }
+    }
+
+    fn driven(&self, terms: Blocking) -> Result<(Driving, Blocking), Error> {
         let driving = self.kept.driving.lock();
         let mut driving = driving.unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(driving) = &*driving {
-            return Ok(driving.clone());
+        if let Some(driven) = &*driving {
+            return Ok(driven.clone());
         }
-        let started = self.streams().drive().map_err(Error::System)?;
-        *driving = Some(started.clone());
-        Ok(started)
+        let started = self.streams().drive_with(terms).map_err(Error::System)?;
+        Ok(driving.insert((started, terms)).clone())
     }
 
     /// A flow, written as a pipeline:

@@ -7,13 +7,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use milieu_transfer::{Event, Stream, Time};
+use milieu_transfer::{Event, Span, Stream, Time};
 
 use super::clock::{self, Clock};
 use super::polled::Polled;
 use super::waiting::{Ready, Waiting};
 use super::wake::Wake;
+use crate::runtime::{Clock as Told, SystemClock};
 use crate::source::{Source, Status, Wait};
+
+/// How soon another clock than the system's is looked at again: it may stand.
+const LOOK_AGAIN_MIN: Span = Span::from_nanoseconds(1_000_000);
+/// How late: it may have been set.
+const LOOK_AGAIN_MAX: Span = Span::from_seconds(1);
 
 /// A source of a driver; no two have the same, not even one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +68,19 @@ impl Driver {
     pub fn start(
         callback: impl FnMut(SourceId, Vec<Event>, Option<Status>) + Send + 'static,
     ) -> io::Result<Driver> {
+        Driver::start_by(Arc::new(SystemClock), callback)
+    }
+
+    /// As [`start`](Driver::start), by another clock than the system's. How that goes
+    /// nobody knows: it is looked at again after what seems to be left by it, and
+    /// each second.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_by(
+        by: Arc<dyn Told>,
+        callback: impl FnMut(SourceId, Vec<Event>, Option<Status>) + Send + 'static,
+    ) -> io::Result<Driver> {
         let clock = Clock::new()?;
         let wake = Wake::new()?;
         let waiting = Waiting::new(&wake, &clock)?;
@@ -72,6 +91,7 @@ impl Driver {
         });
         let mut polling = Polling {
             shared: Arc::clone(&shared),
+            by,
             clock,
             waiting,
             sources: HashMap::new(),
@@ -185,6 +205,8 @@ type Callback = Box<dyn FnMut(SourceId, Vec<Event>, Option<Status>) + Send>;
 /// What the thread works with.
 struct Polling {
     shared: Arc<Shared>,
+    /// What time it is for sources.
+    by: Arc<dyn Told>,
     clock: Clock,
     waiting: Waiting,
     sources: HashMap<SourceId, Polled>,
@@ -226,13 +248,13 @@ impl Polling {
                 return Ok(());
             }
             // Each has one turn, also if it asks for the past again.
-            let past = ..=(clock::now(), SourceId(u64::MAX));
+            let past = ..=(self.by.now(), SourceId(u64::MAX));
             let ids: Vec<SourceId> = self.due.range(past).map(|(_, id)| *id).collect();
             for id in ids {
                 self.poll(id);
             }
             let due = self.due.first().map_or(Time::MAX, |(due, _)| *due);
-            if self.clock.arm(due)? {
+            if self.clock.arm(self.in_system_time(due))? {
                 self.poll_all();
                 continue;
             }
@@ -248,6 +270,14 @@ impl Polling {
                 }
             }
         }
+    }
+
+    /// When to look at the clock again, by that of the system.
+    fn in_system_time(&self, due: Time) -> Time {
+        if due == Time::MAX || self.by.is_of_system() {
+            return due;
+        }
+        clock::now() + (due - self.by.now()).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX)
     }
 
     /// Does what was asked for. True: the thread is to end.
@@ -284,7 +314,7 @@ impl Polling {
         };
         let before = source.due();
         let mut events = Vec::new();
-        source.poll(clock::now(), &mut events);
+        source.poll(self.by.now(), &mut events);
         watch(&self.waiting, id, source);
         let after = source.due();
         if before != after {

@@ -15,7 +15,8 @@
 //! - no lock is held while a source or the callback runs, so both may call the
 //!   driver;
 //! - times are those of the wall clock: when the clock is set, or the machine
-//!   has slept, every source is polled and says again what it waits for;
+//!   has slept, every source is polled and says again what it waits for; where
+//!   streams have another clock they are times of that;
 //! - what a source costs that waits is one entry in an ordered set.
 
 mod clock;

@@ -22,6 +22,7 @@
 //! [`Builder::finish`], each with the line that made it.
 
 mod arguments;
+mod grown;
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -34,6 +35,8 @@ pub use arguments::{
     Arguments, Told, days, fields, function, given, hours, microseconds, milliseconds, minutes,
     nanoseconds, seconds,
 };
+
+pub use grown::Grown;
 
 use super::draft::{Input, Step, Text};
 use super::lower::{Lowering, Measured};
@@ -264,17 +267,9 @@ operators! {
 impl State<'_> {
     /// Notes a call and gives it as a step.
     fn call(&mut self, method: &str, arguments: impl Arguments, at: &Location) -> Step {
-        self.calls.push('.');
-        let start = self.calls.len();
-        self.calls.push_str(method);
-        let operator = Text::plain(method, start);
-        self.calls.push('(');
-        let arguments = arguments::write(arguments, &mut self.calls);
+        let step = called(method, arguments, &mut self.calls);
         self.calls.push_str(&format!(") // {at}\n"));
-        Step {
-            operator,
-            arguments,
-        }
+        step
     }
 
     /// Notes a call that has one text: where its name stands, and the text.
@@ -284,5 +279,19 @@ impl State<'_> {
         let text = arguments::quote(text, &mut self.calls);
         self.calls.push_str(&format!(") // {at}\n"));
         (step.operator.span, text)
+    }
+}
+
+/// Notes a call up to its closing bracket and gives it as a step.
+fn called(method: &str, arguments: impl Arguments, calls: &mut String) -> Step {
+    calls.push('.');
+    let start = calls.len();
+    calls.push_str(method);
+    let operator = Text::plain(method, start);
+    calls.push('(');
+    let arguments = arguments::write(arguments, calls);
+    Step {
+        operator,
+        arguments,
     }
 }

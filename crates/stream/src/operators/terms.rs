@@ -301,6 +301,17 @@ impl Arguments<'_> {
         let id = terms.add(self, name)?;
         Ok(id.map(|id| Computation { terms, id }))
     }
+
+    /// What is to be computed by an expression or a function, such as one of several
+    /// [`Fields`](Parameter::Fields).
+    ///
+    /// # Errors
+    /// If it is no expression, or no function has that name.
+    pub fn computation_of(&self, parameter: &Parameter) -> Result<Computation, Diagnostic> {
+        let mut terms = Terms::new();
+        let id = terms.add_parameter(self, parameter)?;
+        Ok(Computation { terms, id })
+    }
 }
 
 impl Computation {

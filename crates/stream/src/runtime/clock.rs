@@ -10,11 +10,20 @@ use milieu_transfer::Time;
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Time;
+
+    /// Whether it is the system's, so that one can wait for a time of it.
+    fn is_of_system(&self) -> bool {
+        false
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn now(&self) -> Time {
         (**self).now()
+    }
+
+    fn is_of_system(&self) -> bool {
+        (**self).is_of_system()
     }
 }
 
@@ -25,6 +34,10 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Time {
         SystemTime::now().into()
+    }
+
+    fn is_of_system(&self) -> bool {
+        true
     }
 }
 

@@ -61,7 +61,8 @@ impl Streams {
     pub fn drive_with(&self, blocking: Blocking) -> io::Result<Driving> {
         let sources = Arc::new(Sources::default());
         let (streams, known) = (self.clone(), Arc::clone(&sources));
-        let driver = Driver::start(move |id, events, _| {
+        let clock = Arc::clone(&self.0.clock);
+        let driver = Driver::start_by(clock, move |id, events, _| {
             let known = known.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(source) = known.get(&id).cloned() else {
                 return;

@@ -1,6 +1,6 @@
 //! Expressions that flows hand to operators of the program.
 
-use milieu::stream::{Kind, operators::Computation};
+use milieu::stream::{Kind, Parameter, operators::Computation};
 
 use super::{
     super::{
@@ -8,10 +8,10 @@ use super::{
         event::{datum_of_value, find as find_event, milieu_event},
         lent::Lent,
     },
-    milieu_arguments,
+    Made, milieu_arguments,
 };
 use crate::{
-    abi::{MILIEU_NO_SUCH, MILIEU_UNFIT, milieu_result, milieu_text},
+    abi::{MILIEU_UNFIT, milieu_result, milieu_text},
     call::{Failure, call, out},
     handle::{self, Slot, handle},
 };
@@ -29,6 +29,22 @@ handle!(Expression, b"expr", "milieu_expression");
 /// See `streams.h`.
 #[allow(non_camel_case_types)]
 pub type milieu_expression = Slot<Expression>;
+
+/// What is computed by a parameter, which is called so.
+pub(super) fn made(
+    of: &Made,
+    name: &str,
+    parameter: &Parameter,
+) -> Result<*mut milieu_expression, Failure> {
+    let made = of.arguments().computation_of(parameter);
+    let computation = made
+        .map_err(|wrong| Failure::new(MILIEU_UNFIT, format_args!("`{name}`: {}", wrong.message)))?;
+    Ok(handle::new(Expression {
+        computation,
+        value: milieu::transfer::Value::Null,
+        json: String::new(),
+    }))
+}
 
 /// An expression that an operator is told, which is the operator's from then on.
 ///
@@ -50,28 +66,12 @@ pub unsafe extern "C" fn milieu_arguments_expression(
                 out(expression, "expression")?,
             )
         };
-        let arguments = found.arguments();
-        let mut declared = arguments.definition.parameters.iter();
-        let declared = declared.find(|declared| declared.name == name);
-        if declared.is_none_or(|declared| declared.kind != Kind::Expression) {
-            return Err(Failure::new(
-                MILIEU_NO_SUCH,
-                format_args!(
-                    "`{}` has no parameter `{name}` that is a MILIEU_EXPRESSION",
-                    arguments.definition.name
-                ),
-            ));
-        }
-        let made = arguments.computation(name).map_err(|wrong| {
-            Failure::new(MILIEU_UNFIT, format_args!("`{name}`: {}", wrong.message))
-        })?;
-        *expression = made.map_or(std::ptr::null_mut(), |computation| {
-            handle::new(Expression {
-                computation,
-                value: milieu::transfer::Value::Null,
-                json: String::new(),
-            })
-        });
+        let of_events = |kind| matches!(kind, Kind::Expression | Kind::Fields);
+        let kinds = "MILIEU_EXPRESSION or MILIEU_FIELDS";
+        *expression = match found.parameter(name, of_events, kinds)? {
+            None | Some(Parameter::Fields(_)) => std::ptr::null_mut(),
+            Some(parameter) => made(found, name, parameter)?,
+        };
         Ok(())
     })
 }
