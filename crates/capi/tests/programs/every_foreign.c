@@ -18,7 +18,7 @@ struct arguments {
 #include "every.h"
 
 static uint64_t other;
-static milieu_http_access access;
+static milieu_http_access access = MILIEU_HTTP_ACCESS;
 
 static milieu_http_options http(struct arguments *a) {
     milieu_http_options options = MILIEU_HTTP_OPTIONS;

@@ -93,6 +93,8 @@ static void terms() {
         changed.wait(lock, [&] { return begun; });
     }
     for (double number : {2, 3, 4}) numbers.publish(number);
+    // Another thread may be at work with the streams, and take them in later: a look waits.
+    (void)streams.graph();
     {
         std::lock_guard<std::mutex> lock(mutex);
         may_end = true;
