@@ -57,7 +57,7 @@ pub struct Link {
     opened: Arc<Opened>,
 }
 
-handle!(Link, b"link", "milieu_link");
+handle!(Link, b"link", "milieu_link"; super::clock::refuse);
 
 /// See `links.h`.
 #[allow(non_camel_case_types)]
