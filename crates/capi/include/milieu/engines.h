@@ -2,8 +2,8 @@
  * Milieu: engines of the program's own, which carry frames between machines over whatever it has:
  * sockets, a bus, a radio. The C interface, beside links in milieu/links.h.
  *
- *   link ──▶ submit, credit, grant, shut, leave, request, reply, close ──▶ the engine
- *        ◀── milieu_arrivals_…, when it is polled                      ◀──
+ *   link --> submit, credit, grant, shut, leave, request, reply, close --> the engine
+ *        <-- milieu_arrivals_joined and the like, when it is polled    <--
  *
  * An engine is one end, a port. It knows which other ports there are and carries frames to them,
  * which it does not look into. What names are, who may read them, what is sent again and what is
@@ -122,7 +122,7 @@ typedef struct milieu_carrier {
     /** Answers what a peer has asked under this number, if it has and is still there. */
     void (*reply)(void *user, uint64_t to, uint64_t number, milieu_text answer);
     /**
-     * Tells by milieu_arrivals_… what has happened since. If this fails the engine carries nothing
+     * Tells by milieu_arrivals_joined and the like what has happened since. If this fails the engine carries nothing
      * any more: all of its peers are lost, and nothing but `destroy` is called again.
      */
     milieu_result (*poll)(void *user, milieu_arrivals *arrivals);

@@ -15,6 +15,7 @@
 #include <milieu/engines.h>
 #include <milieu/rights.hpp>
 
+#include <atomic>
 #include <functional>
 
 namespace milieu {
@@ -116,7 +117,10 @@ private:
  */
 class Carrier {
 public:
-    virtual ~Carrier() = default;
+    Carrier() = default;
+    Carrier(const Carrier &) = delete;
+    Carrier &operator=(const Carrier &) = delete;
+    virtual ~Carrier() { milieu_waker_free(waker_.load()); }
 
     /** What it can do. */
     struct Capabilities {
@@ -155,14 +159,14 @@ public:
     virtual void close(milieu_close_reason reason) = 0;
 
 protected:
-    /** Says that there is something to poll for; from any thread. */
+    /** Says that there is something to poll for; from any thread, also before a link has it. */
     void wake() const noexcept {
-        if (waker_) (void)milieu_waker_wake(waker_.get());
+        if (const milieu_waker *waker = waker_.load()) (void)milieu_waker_wake(waker);
     }
 
 private:
     friend struct CarrierOfC;
-    std::unique_ptr<milieu_waker, detail::Freeing<milieu_waker, milieu_waker_free>> waker_;
+    std::atomic<milieu_waker *> waker_{nullptr};
     bool failed_ = false;
 };
 
@@ -192,7 +196,7 @@ struct CarrierOfC {
         milieu_waker *waker;
         detail::check(milieu_engine_new(
             &given, carrier.release(), detail::destroy<Carrier>, &engine, &waker));
-        kept->waker_.reset(waker);
+        kept->waker_.store(waker);
         return Engine(engine);
     }
 
