@@ -59,7 +59,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         source: "every.c",
         specifications: &[STATION],
-        arguments: &[],
+        arguments: &[Argument::Folder],
     },
     Program {
         source: "threads.c",
@@ -120,6 +120,31 @@ const PROGRAMS: &[Program] = &[
         source: "every_streams.c",
         specifications: &[],
         arguments: &[Argument::Folder],
+    },
+    Program {
+        source: "streams_flows.c",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "streams_operators.c",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "streams_terms.c",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "links.c",
+        specifications: &[],
+        arguments: &[],
+    },
+    Program {
+        source: "every_links.c",
+        specifications: &[],
+        arguments: &[],
     },
     Program {
         source: "listings.cpp",
