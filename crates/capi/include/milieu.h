@@ -84,7 +84,10 @@ typedef enum milieu_result {
     MILIEU_SAY = 1,
     /** Not an error: no more events will come. */
     MILIEU_ENDED = 2,
-    /** Not an error: a subscriber that wants every event cannot take one now; nothing was published. */
+    /**
+     * Not an error: it cannot be taken now, and nothing has happened. A subscriber that wants every
+     * event is full, or an engine has told so much at once as it may.
+     */
     MILIEU_REFUSED = 3,
 
     /** A pointer is null that must not be. */

@@ -111,6 +111,10 @@ private:
     milieu_arrivals *arrivals_;
 };
 
+namespace detail {
+struct CarrierOfC;
+}
+
 /**
  * An engine of the program's own, as engines.h says what it keeps. What one of its functions throws
  * does not leave it: an engine that throws from anything is polled no more and carries nothing.
@@ -165,10 +169,12 @@ protected:
     }
 
 private:
-    friend struct CarrierOfC;
+    friend struct detail::CarrierOfC;
     std::atomic<milieu_waker *> waker_{nullptr};
     bool failed_ = false;
 };
+
+namespace detail {
 
 /** The callbacks of an engine, as C has them. */
 struct CarrierOfC {
@@ -194,8 +200,8 @@ struct CarrierOfC {
         Carrier *kept = carrier.get();
         milieu_engine *engine;
         milieu_waker *waker;
-        detail::check(milieu_engine_new(
-            &given, carrier.release(), detail::destroy<Carrier>, &engine, &waker));
+        check(milieu_engine_new(
+            &given, carrier.release(), destroy<Carrier>, &engine, &waker));
         kept->waker_.store(waker);
         return Engine(engine);
     }
@@ -206,7 +212,7 @@ private:
     static Result done(void *user, Result otherwise, Work &&work) noexcept {
         auto &carrier = *static_cast<Carrier *>(user);
         Result result = otherwise;
-        if (detail::told([&] { result = work(carrier); }) != MILIEU_OK) {
+        if (told([&] { result = work(carrier); }) != MILIEU_OK) {
             carrier.failed_ = true;
             carrier.wake();
             return otherwise;
@@ -242,17 +248,17 @@ private:
     static milieu_refusal request(
         void *user, std::uint64_t to, std::uint64_t number, milieu_text question) {
         return done(user, MILIEU_CLOSED, [&](Carrier &carrier) {
-            return carrier.request(to, number, detail::view(question));
+            return carrier.request(to, number, view(question));
         });
     }
     static void reply(void *user, std::uint64_t to, std::uint64_t number, milieu_text answer) {
         (void)done(user, 0, [&](Carrier &carrier) {
-            return carrier.reply(to, number, detail::view(answer)), 0;
+            return carrier.reply(to, number, view(answer)), 0;
         });
     }
     static milieu_result poll(void *user, milieu_arrivals *arrivals) {
         auto &carrier = *static_cast<Carrier *>(user);
-        return detail::told([&] {
+        return told([&] {
             if (carrier.failed_) throw std::runtime_error("the engine has failed before");
             carrier.poll(Arrivals(arrivals));
         });
@@ -264,10 +270,12 @@ private:
     }
 };
 
+} // namespace detail
+
 /** An engine of the program's own. */
 template <class T, class... Arguments>
 Engine make_engine(Arguments &&...arguments) {
-    return CarrierOfC::engine(std::make_unique<T>(std::forward<Arguments>(arguments)...));
+    return detail::CarrierOfC::engine(std::make_unique<T>(std::forward<Arguments>(arguments)...));
 }
 
 /* ---------------------------------------------------------------- links */

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 #define ASSERT(...)                                                                           \
     do {                                                                                      \
@@ -14,5 +16,22 @@
             std::exit(1);                                                                     \
         }                                                                                     \
     } while (0)
+
+/** What is thrown by a call, which has to fail so, says. */
+template <class Call>
+std::string thrown(milieu_result expected, Call &&call) {
+    try {
+        call();
+    } catch (const milieu::Error &error) {
+        ASSERT(error.result() == expected);
+        return error.what();
+    }
+    ASSERT(!"it throws");
+    return {};
+}
+
+inline bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
 
 #endif

@@ -13,7 +13,8 @@ enum {
     GIVEN = 32,   /* null may be given back */
     SILENT = 64,  /* it returns no result */
     LENT = 128,   /* the handle is one while a callback runs, and is never freed */
-    LASTING = 256 /* the handle is never freed */
+    LASTING = 256, /* the handle is never freed */
+    WAITS = 1024  /* within a callback of streams it would wait for them */
 };
 
 static int destroyed;

@@ -84,9 +84,6 @@ static milieu_carrier carrier(struct arguments *a) {
 
 static milieu_waker *waker;
 
-/* Within a callback of streams it would wait for them. */
-enum { WAITS = 1024 };
-
 static const milieu_parcel parcel = { .peer = 7 };
 
 #define FUNCTIONS(R, S)                                                                       \
@@ -117,25 +114,9 @@ static const milieu_parcel parcel = { .peer = 7 };
 
 DEFINE(FUNCTIONS)
 
-/* All that is wrong without a look at the handle. */
-static void misuse(const struct row *row, const struct arguments *good) {
-    misuse_texts(row, good);
-    if (!(row->kinds & CALLBACK)) return;
-    struct arguments a = *good;
-    a.calls = false;
-    expect(row, &a, MILIEU_NULL, "no callback");
-}
+#include "every_lent.h"
 
-static struct arguments good, freed;
 static char memory[64];
-
-/* Handles that are lent are misused while they are good. */
-static void misuse_lent(size_t handle, const void *lent) {
-    struct arguments a = good;
-    memcpy((char *)&a + handle, &lent, sizeof lent);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].handle == handle) misuse(&rows[i], &a);
-}
 
 /* Nobody waits within a callback for what waits for it. */
 static void within(void) {

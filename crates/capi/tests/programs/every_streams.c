@@ -234,30 +234,11 @@ static milieu_text bytes(struct arguments *a) {
     R(milieu_rehearsal_cases, OF(rehearsal), OUT, a->rehearsal, a->out, (size_t *)a->out)     \
     S(milieu_rehearsal_free, OF(rehearsal), GIVEN, a->rehearsal)
 
-/* Within a callback of streams it would wait for them. */
-enum { WAITS = 1024 };
-
 DEFINE(FUNCTIONS)
 
-/* All that is wrong without a look at the handle. */
-static void misuse(const struct row *row, const struct arguments *good) {
-    misuse_texts(row, good);
-    if (!(row->kinds & CALLBACK)) return;
-    struct arguments a = *good;
-    a.calls = false;
-    expect(row, &a, MILIEU_NULL, "no callback");
-}
+#include "every_lent.h"
 
-/* Handles that are lent are misused while they are good. */
-static struct arguments good, freed;
 static char memory[4096];
-
-static void misuse_lent(size_t handle, const void *lent) {
-    struct arguments a = good;
-    memcpy((char *)&a + handle, &lent, sizeof lent);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].handle == handle) misuse(&rows[i], &a);
-}
 
 /* What is in use further up. */
 static void in_use(size_t handle) {

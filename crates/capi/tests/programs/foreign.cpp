@@ -15,22 +15,6 @@
 using namespace std::chrono_literals;
 using milieu::Event;
 
-template <class Call>
-static std::string thrown(milieu_result expected, Call &&call) {
-    try {
-        call();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
-
-static bool has(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
 static Event next(milieu::Subscription &subscription) {
     auto event = subscription.wait_for(20s);
     ASSERT(event);

@@ -280,10 +280,6 @@ void wait_until(Is is, const char *what) {
     }
 }
 
-bool has(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 /** The other process. */
 int garden(int socket) {
     milieu::Coordinator coordinator;

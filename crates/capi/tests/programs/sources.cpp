@@ -60,22 +60,6 @@ static void write(const std::string &name, std::string_view content) {
     ASSERT(file << content);
 }
 
-template <class Call>
-static std::string thrown(milieu_result expected, Call &&call) {
-    try {
-        call();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
-
-static bool has(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
 static Event next(std::optional<Event> event) {
     ASSERT(event);
     return *event;

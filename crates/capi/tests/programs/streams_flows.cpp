@@ -19,22 +19,6 @@ using app::Reading;
 using milieu::Event;
 using milieu::Flow;
 
-template <class Call>
-static std::string thrown(milieu_result expected, Call &&call) {
-    try {
-        call();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
-
-static bool has(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 // Says what it was told.
 class Tell {
 public:

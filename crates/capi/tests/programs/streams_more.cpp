@@ -78,22 +78,6 @@ using app::Temperature;
 using app::Weather;
 using milieu::Event;
 
-template <class Call>
-static std::string thrown(milieu_result expected, Call &&call) {
-    try {
-        call();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
-
-static bool has(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 static void fields() {
     milieu::Coordinator coordinator;
     milieu::Streams streams(coordinator);

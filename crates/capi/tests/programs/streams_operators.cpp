@@ -28,10 +28,6 @@ using app::Celsius;
 using app::Weather;
 using milieu::Event;
 
-static bool has(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 static void bodies() {
     milieu::Coordinator coordinator;
     auto least = std::make_shared<double>(90);

@@ -24,22 +24,6 @@ using namespace std::chrono_literals;
 using milieu::Event;
 using milieu::Time;
 
-template <class Call>
-static std::string thrown(milieu_result expected, Call &&call) {
-    try {
-        call();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
-
-static bool has(const std::string &text, std::string_view part) {
-    return text.find(part) != std::string::npos;
-}
-
 static void clocks() {
     auto shown = std::make_shared<std::atomic<std::int64_t>>(1000);
     {

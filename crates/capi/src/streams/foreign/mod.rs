@@ -17,7 +17,7 @@ use milieu_adapters::component::{Component, Components};
 use super::{Opened, source::within};
 use crate::{
     abi::{milieu_result, milieu_text},
-    call::{call, out},
+    call::{Failure, call, out},
     handle::{self, Slot, handle},
 };
 
@@ -180,6 +180,29 @@ pub unsafe extern "C" fn milieu_component_events(
     })
 }
 
+/// Says how often something has happened for a reason.
+///
+/// # Safety
+///
+/// The pointers are as the header says.
+unsafe fn tell_count(
+    component: *const milieu_component,
+    why: milieu_text,
+    count: *mut u64,
+    counted: impl FnOnce(&Component, &str) -> u64,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller vouches.
+    let (foreign, why, count) = unsafe {
+        (
+            handle::using(component)?,
+            why.read("why")?,
+            out(count, "count")?,
+        )
+    };
+    *count = counted(foreign.component(), why);
+    Ok(())
+}
+
 /// How many events were discarded for a reason.
 ///
 /// # Safety
@@ -191,18 +214,8 @@ pub unsafe extern "C" fn milieu_component_discarded(
     why: milieu_text,
     count: *mut u64,
 ) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (foreign, why, count) = unsafe {
-            (
-                handle::using(component)?,
-                why.read("why")?,
-                out(count, "count")?,
-            )
-        };
-        *count = foreign.component().discarded(why);
-        Ok(())
-    })
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { tell_count(component, why, count, Component::discarded) })
 }
 
 /// How many errors there were for a reason.
@@ -216,18 +229,8 @@ pub unsafe extern "C" fn milieu_component_errors(
     why: milieu_text,
     count: *mut u64,
 ) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (foreign, why, count) = unsafe {
-            (
-                handle::using(component)?,
-                why.read("why")?,
-                out(count, "count")?,
-            )
-        };
-        *count = foreign.component().errors(why);
-        Ok(())
-    })
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { tell_count(component, why, count, Component::errors) })
 }
 
 /// Ends it.
