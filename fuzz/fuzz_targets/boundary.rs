@@ -211,6 +211,9 @@ impl Flowing {
                         abi: MILIEU_ABI,
                         virtual_time: true,
                         now_ns: 0,
+                        clock: None,
+                        user: ptr::null_mut(),
+                        destroy: None,
                     };
                     let (coordinator, known) = coordinator;
                     let mut made = ptr::null_mut();
