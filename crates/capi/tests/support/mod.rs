@@ -354,40 +354,53 @@ pub fn sanitizer_of_library() -> Option<Sanitizer> {
     }
 }
 
-/// Compiles a program with every compiler that is here, and with one of them, which
-/// differs from program to program, with the sanitizers for addresses and undefined
-/// behaviour besides; and runs each, the plain one of the first compiler in valgrind
-/// as well. With a library that is built for a sanitizer it is this sanitizer alone.
+/// Compiles a program with every compiler that is here and runs it: what one of them
+/// makes, which differs from program to program, with the sanitizers for addresses and
+/// undefined behaviour, and what the others make without, and in valgrind as well. A
+/// library that is built for a sanitizer wants this one alone, by one compiler. Gives
+/// the program of the last, if there is a compiler.
 pub fn passes(
     language: Language,
     source: &str,
     folder: &Path,
     arguments: impl Fn() -> Vec<OsString>,
-) {
-    let is_plain = sanitizer_of_library().is_none();
-    let compilers = compilers(language);
-    let works = |compiler: &&str| Sanitizer::Addresses.works(language, compiler);
-    let sanitizing: Vec<&str> = compilers.iter().copied().filter(works).collect();
+) -> Option<PathBuf> {
     let turn = source.bytes().fold(0_usize, |turn, byte| {
         turn.wrapping_mul(33) ^ usize::from(byte)
     });
-    let sanitized = sanitizing.get((turn >> 3) % sanitizing.len().max(1));
-    for (place, compiler) in compilers.into_iter().enumerate() {
-        let both = [None, Some(Sanitizer::Addresses)];
-        let is_sanitized = is_plain && Some(&compiler) == sanitized;
-        for sanitizer in &both[..1 + usize::from(is_sanitized)] {
-            let program = Program {
-                language,
-                compiler,
-                source: package().join("tests/programs").join(source),
-                folder,
-                flags: sanitizer.map_or(&["-O1"], Sanitizer::flags),
-            };
-            let compiled = program.compiled();
-            run(&compiled, &arguments());
-            if place == 0 && is_plain && sanitizer.is_none() {
-                run_in_valgrind(&compiled, &arguments());
-            }
+    let in_turn = |among: &[&'static str]| among.get((turn >> 3) % among.len().max(1)).copied();
+    let compilers = compilers(language);
+    let is_plain = sanitizer_of_library().is_none();
+    let ways = if is_plain {
+        let works = |compiler: &&str| Sanitizer::Addresses.works(language, compiler);
+        let sanitizing: Vec<_> = compilers.iter().copied().filter(works).collect();
+        let sanitized = in_turn(&sanitizing);
+        let is_only = compilers.len() == 1;
+        let plain = compilers.into_iter();
+        let plain = plain.filter(|it| is_only || Some(*it) != sanitized);
+        let sanitized = sanitized.map(|it| (it, Some(Sanitizer::Addresses)));
+        sanitized
+            .into_iter()
+            .chain(plain.map(|it| (it, None)))
+            .collect()
+    } else {
+        Vec::from_iter(in_turn(&compilers).map(|it| (it, None)))
+    };
+    let mut last = None;
+    for (compiler, sanitizer) in ways {
+        let program = Program {
+            language,
+            compiler,
+            source: package().join("tests/programs").join(source),
+            folder,
+            flags: sanitizer.map_or(&["-O1"], Sanitizer::flags),
+        };
+        let compiled = program.compiled();
+        run(&compiled, &arguments());
+        if is_plain && sanitizer.is_none() {
+            run_in_valgrind(&compiled, &arguments());
         }
+        last = Some(compiled);
     }
+    last
 }
