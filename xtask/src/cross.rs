@@ -181,7 +181,7 @@ pub fn on(
         outcome.test(&packages, which, no_run)?;
         if has_capi {
             let mut build = cargo("build", &packages, which);
-            build_with(target, &mut build);
+            build_with(target, &mut build)?;
             process::output(build)?;
             let (passed, failed) = programs::run(target, no_run)?;
             outcome.passed += passed;
@@ -202,14 +202,18 @@ fn cargo(what: &str, packages: &[&str], which: &[&str]) -> Command {
 }
 
 /// Tells Cargo to build for it, alike whatever is built, so that nothing is built twice.
-fn build_with(target: &Target, cargo: &mut Command) {
+fn build_with(target: &Target, cargo: &mut Command) -> Result<()> {
     target.build_with(cargo);
+    let flags = targets::fast_linker()?;
+    let flags: Vec<_> = flags.iter().map(|it| format!("-Clink-arg={it}")).collect();
+    cargo.env("RUSTFLAGS", flags.join(" "));
     if !target.runs_here() {
         // Emulation takes longer than compiling.
         cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     }
     // Lines of code in backtraces are not worth their megabytes here.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+    Ok(())
 }
 
 impl Outcome {
@@ -217,7 +221,7 @@ impl Outcome {
     fn test(&mut self, packages: &[&str], which: &[&str], no_run: bool) -> Result<()> {
         let mut cargo = cargo("test", packages, which);
         cargo.arg("--no-fail-fast");
-        build_with(self.target, &mut cargo);
+        build_with(self.target, &mut cargo)?;
         if no_run {
             cargo.arg("--no-run");
         }

@@ -38,6 +38,9 @@ const SHORT: [&str; 4] = [
     "profile.release.package.\"*\".opt-level = 0",
 ];
 
+/// The compiler that lints the targets as it builds them, which spares a build for it.
+const LINTING: &str = "clippy-driver";
+
 /// Feed the parsers with generated input for a while.
 ///
 /// What was found stays in fuzz/corpus for the next run; an input that breaks
@@ -77,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         }
         return Ok(true);
     }
-    build(&[COVERAGE, &[SANITIZER]].concat(), &[])?;
+    build(building(&[COVERAGE, &[SANITIZER]].concat())?)?;
     if let Some(input) = &arguments.input {
         let [target] = chosen[..] else {
             bail!("an input belongs to one target: name it");
@@ -89,10 +92,12 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     Ok(failed.is_empty())
 }
 
-/// Builds all targets and runs them, which takes so many seconds together; how
-/// many passed, which failed.
+/// Lints and builds all targets and runs them, which takes so many seconds together;
+/// how many passed, which failed.
 pub fn short_round(seconds: u64) -> Result<(u64, Vec<String>)> {
-    build(COVERAGE, &SHORT)?;
+    let mut cargo = building(&[COVERAGE, &["-Dwarnings"]].concat())?;
+    cargo.args(SHORT).env("RUSTC_WORKSPACE_WRAPPER", LINTING);
+    build(cargo)?;
     let targets = targets()?;
     let each_takes = share(seconds, targets.len(), process::processors());
     // A change is judged by what it changes: runs by hand meet other inputs.
@@ -140,11 +145,10 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn build(flags: &[&str], profile: &[&str]) -> Result<()> {
-    eprintln!("building the fuzz targets");
+/// What builds the targets, by a compiler that is told this.
+fn building(flags: &[&str]) -> Result<Command> {
     let mut cargo = process::cargo(["build", "--quiet", "--release"]);
     cargo
-        .args(profile)
         .arg("--manifest-path")
         .arg(folder().join("Cargo.toml"))
         // With a target named, these options spare build scripts and macros.
@@ -153,6 +157,11 @@ fn build(flags: &[&str], profile: &[&str]) -> Result<()> {
         // The stable compiler has the sanitizer too, behind this door.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", folder().join("target"));
+    Ok(cargo)
+}
+
+fn build(mut cargo: Command) -> Result<()> {
+    eprintln!("building the fuzz targets");
     if cargo.status()?.success() {
         Ok(())
     } else {

@@ -10,7 +10,10 @@ use std::{
     process::Command,
 };
 
-use support::{Language, Program, compilers, generate_into, package, passes, scratch};
+use support::{
+    Language, Program, compilers, generate_into, package, passes, sanitizer_of_library, scratch,
+    skipped,
+};
 
 #[path = "../../context/tests/cases/broken.rs"]
 mod broken;
@@ -57,6 +60,9 @@ fn layers_mean_in_cpp_what_they_mean_in_rust() {
 
 /// Whatever is expected, something else in its place is noticed, at its line.
 fn noticed(name: &str, language: Language) {
+    if sanitizer_of_library().is_some() {
+        return skipped("a sanitizer has nothing to see in what ends at the first wrong line");
+    }
     let Some(compiler) = compilers(language).into_iter().next() else {
         return;
     };

@@ -113,7 +113,7 @@ pub const ALL: &[Step] = &[
     },
     Step {
         name: "fuzz",
-        checks: "no parser breaks on generated input",
+        checks: "no parser breaks on generated input, and the targets have no warning",
         pace: Pace::Works,
         run: fuzz,
         leaves: &["fuzz/target"],
@@ -146,13 +146,9 @@ fn tidy(_: &Surroundings) -> Result<Outcome> {
 }
 
 fn clippy(_: &Surroundings) -> Result<Outcome> {
-    let lint = ["--", "-D", "warnings"];
-    let mut workspace = process::cargo(["clippy", "--workspace", "--all-targets"]);
-    workspace.arg("--all-features").args(lint);
-    let mut fuzz = process::cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml"]);
-    // Most of what both depend on is looked at once.
-    fuzz.args(lint).env("CARGO_TARGET_DIR", "target");
-    all([workspace, fuzz])
+    let mut cargo = process::cargo(["clippy", "--workspace", "--all-targets"]);
+    cargo.args(["--all-features", "--", "-D", "warnings"]);
+    all([cargo])
 }
 
 /// Many a test waits or has one thread, so the test programs run side by side: as Cargo
@@ -391,7 +387,7 @@ fn sanitized(packages: &[&str], programs: &[&str]) -> Result<Outcome> {
 /// The package of which programs in C and C++ are run, and its tests that run none,
 /// or none with what the library does.
 const CAPI: &str = "milieu-capi";
-const WITHOUT_PROGRAMS: [&str; 5] = ["abi", "boundary", "guide", "layout", "refused"];
+const WITHOUT_PROGRAMS: [&str; 6] = ["abi", "boundary", "compilers", "guide", "layout", "refused"];
 
 /// The sanitizer for threads has to know everything that orders threads, so the
 /// standard library is built with it, too.
@@ -516,7 +512,7 @@ fn each(
 
 /// Tests that wait for compilers, or repeat what they measure: from the longest to a
 /// quarter of a minute.
-const LONG_TESTS: [&str; 20] = [
+const LONG_TESTS: [&str; 21] = [
     "dist",
     "bench_known",
     "weather_station_cpp",
@@ -536,6 +532,7 @@ const LONG_TESTS: [&str; 20] = [
     "station",
     "durability",
     "refused",
+    "compilers",
     "compile_fail",
 ];
 

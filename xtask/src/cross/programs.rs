@@ -9,7 +9,7 @@ use milieu_spec::{Settings, backend, generate};
 
 use crate::metadata::target_directory;
 use crate::process;
-use crate::targets::Target;
+use crate::targets::{self, Target};
 
 /// A program, and what it is compiled and run with.
 struct Program {
@@ -168,8 +168,9 @@ const PROGRAMS: &[Program] = &[
 pub fn run(target: &Target, no_run: bool) -> Result<(u64, u64)> {
     let folder = target_directory()?.join(target.folder());
     let library = folder.join("debug/libmilieu_capi.a");
+    let linker = targets::fast_linker()?;
     let passes = |program: &Program| {
-        let ended = build(target, program, &library).and_then(|built| match no_run {
+        let ended = build(target, program, &library, &linker).and_then(|built| match no_run {
             true => Ok(()),
             false => start(target, program, &built),
         });
@@ -183,7 +184,7 @@ pub fn run(target: &Target, no_run: bool) -> Result<(u64, u64)> {
     Ok((passed as u64, (ended.len() - passed) as u64))
 }
 
-fn build(target: &Target, program: &Program, library: &Path) -> Result<PathBuf> {
+fn build(target: &Target, program: &Program, library: &Path, linker: &[String]) -> Result<PathBuf> {
     let folder = process::scratch("cross")?
         .join(target.name)
         .join(program.source);
@@ -221,6 +222,7 @@ fn build(target: &Target, program: &Program, library: &Path) -> Result<PathBuf> 
         ])
         .arg(package.join("tests/programs").join(program.source))
         .arg(library)
+        .args(linker)
         // Where programs run as they are, the library of C++ may be missing.
         .args(["-static-libgcc", "-ldl", "-lm", "-o"])
         .arg(&built);
