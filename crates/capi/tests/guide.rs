@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use milieu_diagnostics::Source;
 use milieu_spec::{Settings, backend, generate};
-use support::{Language, Program, compilers, package, run, scratch};
+use support::{Language, Program, compilers, in_turn, package, run, scratch};
 
 /// A fenced block: its language and its text.
 struct Block {
@@ -88,7 +88,7 @@ fn samples_print_what_the_page_says() {
             "{} prints something",
             name(block)
         );
-        for compiler in compilers(language) {
+        if let Some(compiler) = in_turn(name(block), &compilers(language)) {
             let program = Program {
                 language,
                 compiler,

@@ -272,24 +272,23 @@ const CONTEXT: &str = "milieu-context";
 const LONG: [&str; 4] = ["arrays", "defects", "namespaces", "semantics"];
 const INTERPRET_ALL: &str = "MILIEU_MIRI";
 
-/// Others that have a little unsafe code, and the tests that go there. What is
+/// Others that have a little unsafe code, and the tests that go there. They are named
+/// together, so that what they share has one set of features and is built once. What is
 /// known of a type is kept for as long as the program runs, so leaks are none.
-const OTHERS: [(&str, &[&str]); 3] = [
-    (
-        "milieu-threads",
-        // Of its unit tests those of modules with unsafe code.
-        &[
-            "--lib",
-            "--",
-            "rung::",
-            "run::",
-            "stack::key",
-            "stack::measure",
-            "table::",
-        ],
-    ),
-    ("milieu-stream", &["--test", "queues"]),
-    ("milieu-transfer", &["--test", "described"]),
+const OTHERS: [&str; 3] = ["milieu-threads", "milieu-stream", "milieu-transfer"];
+const OTHERS_TESTS: [&[&str]; 3] = [
+    // Of the unit tests those of modules of `milieu-threads` with unsafe code.
+    &[
+        "--lib",
+        "--",
+        "rung::",
+        "run::",
+        "stack::key",
+        "stack::measure",
+        "table::",
+    ],
+    &["--test", "queues"],
+    &["--test", "described"],
 ];
 
 /// Ask the system what Miri has no answer to: they run under the address sanitizer.
@@ -322,24 +321,27 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
             }
             cargo
         };
-        let of = |package: &str, programs: &[&str]| {
-            let words = ["-p", package].into_iter().chain(programs.iter().copied());
+        let of = |packages: &[&str], programs: &[&str]| {
+            let packages = packages.iter().flat_map(|package| ["-p", package]);
+            let words = packages.chain(programs.iter().copied());
             words.map(str::to_owned).collect::<Vec<_>>()
         };
-        let mut programs: Vec<_> = OTHERS.map(|(package, tests)| of(package, tests)).into();
+        let mut programs: Vec<_> = OTHERS_TESTS.map(|tests| of(&OTHERS, tests)).into();
         let context = surroundings.package(|it| it.name == CONTEXT)?;
-        programs.push(of(CONTEXT, &["--lib"]));
+        programs.push(of(&[CONTEXT], &["--lib"]));
         let interpret_all = std::env::var_os(INTERPRET_ALL).is_some();
         let mut long = Vec::new();
         for test in integration_tests(context) {
             if !interpret_all && LONG.contains(&test[1].as_str()) {
                 long.extend(test);
             } else {
-                programs.push([of(CONTEXT, &[]), test].concat());
+                programs.push([of(&[CONTEXT], &[]), test].concat());
             }
         }
-        let mut built = vec![of(CONTEXT, &["--lib", "--tests"])];
-        built.extend_from_slice(&programs[..OTHERS.len()]);
+        // The first names unit tests after its targets, so it comes last.
+        let targets = OTHERS_TESTS.iter().rev().copied().flatten().copied();
+        let targets: Vec<_> = targets.take_while(|it| *it != "--").collect();
+        let built = [of(&[CONTEXT], &["--lib", "--tests"]), of(&OTHERS, &targets)];
         let only_built = |programs| test(&[vec!["--no-run".to_owned()], programs].concat());
         let built = all(built.into_iter().map(only_built))?;
         if built != Outcome::of(true) {
@@ -358,8 +360,8 @@ fn miri(surroundings: &Surroundings) -> Result<Outcome> {
          the address sanitizer stands in for it"
     );
     let mut outcome = sanitized(&[CONTEXT], &["--lib", "--tests"])?;
-    for (package, programs) in OTHERS {
-        outcome = outcome.and(sanitized(&[package], programs)?);
+    for tests in OTHERS_TESTS {
+        outcome = outcome.and(sanitized(&OTHERS, tests)?);
     }
     Ok(outcome.and(sanitized(NOT_INTERPRETED.0, NOT_INTERPRETED.1)?))
 }

@@ -354,21 +354,26 @@ pub fn sanitizer_of_library() -> Option<Sanitizer> {
     }
 }
 
+/// The compiler among these whose turn a program is, by its name.
+pub fn in_turn(program: &str, among: &[&'static str]) -> Option<&'static str> {
+    let turn = program.bytes().fold(0_usize, |turn, byte| {
+        turn.wrapping_mul(33) ^ usize::from(byte)
+    });
+    among.get((turn >> 3) % among.len().max(1)).copied()
+}
+
 /// Compiles a program with every compiler that is here and runs it: what one of them
 /// makes, which differs from program to program, with the sanitizers for addresses and
-/// undefined behaviour, and what the others make without, and in valgrind as well. A
-/// library that is built for a sanitizer wants this one alone, by one compiler. Gives
-/// the program of the last, if there is a compiler.
+/// undefined behaviour, and what the others make without, in C in valgrind as well: what
+/// C++ adds is in headers. A library that is built for a sanitizer wants this one alone,
+/// by one compiler. Gives the program of the last, if there is a compiler.
 pub fn passes(
     language: Language,
     source: &str,
     folder: &Path,
     arguments: impl Fn() -> Vec<OsString>,
 ) -> Option<PathBuf> {
-    let turn = source.bytes().fold(0_usize, |turn, byte| {
-        turn.wrapping_mul(33) ^ usize::from(byte)
-    });
-    let in_turn = |among: &[&'static str]| among.get((turn >> 3) % among.len().max(1)).copied();
+    let in_turn = |among: &[&'static str]| in_turn(source, among);
     let compilers = compilers(language);
     let is_plain = sanitizer_of_library().is_none();
     let ways = if is_plain {
@@ -397,7 +402,7 @@ pub fn passes(
         };
         let compiled = program.compiled();
         run(&compiled, &arguments());
-        if is_plain && sanitizer.is_none() {
+        if is_plain && sanitizer.is_none() && language == Language::C {
             run_in_valgrind(&compiled, &arguments());
         }
         last = Some(compiled);
