@@ -62,20 +62,18 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 
 /// Builds a benchmark and says where its program lies.
 ///
-/// Those of the same name are built as well, with the features that all packages
-/// together want: whatever two benchmarks share is built once. Those of one name are all
+/// Those of the same name are built as well, with the features that all packages but
+/// examples together want: whatever two benchmarks share is built once. Those of one name are all
 /// built, so one that CI does not ask for has a name of its own.
 pub fn build(package: &str, bench: &str) -> Result<PathBuf> {
-    let messages = process::output(process::cargo([
-        "bench",
-        "--quiet",
-        "--no-run",
-        "--message-format=json-render-diagnostics",
-        "--workspace",
-        "--bench",
-        bench,
-    ]))?;
     let metadata = Metadata::read()?;
+    let mut cargo = process::cargo(["bench", "--quiet", "--no-run", "--workspace"]);
+    cargo.args(["--message-format=json-render-diagnostics", "--bench", bench]);
+    // What examples want takes the compiler long, and nothing of it is measured.
+    for example in metadata.packages.iter().filter(|it| it.is_in("examples")) {
+        cargo.args(["--exclude", &example.name]);
+    }
+    let messages = process::output(cargo)?;
     let mut packages = metadata.packages.iter();
     let Some(owner) = packages.find(|it| it.name == package) else {
         bail!("there is no package `{package}`");
