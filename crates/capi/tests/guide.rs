@@ -88,7 +88,7 @@ fn samples_print_what_the_page_says() {
             "{} prints something",
             name(block)
         );
-        if let Some(compiler) = in_turn(name(block), &compilers(language)) {
+        for compiler in in_turn(name(block), &compilers(language)) {
             let program = Program {
                 language,
                 compiler,

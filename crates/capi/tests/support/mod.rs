@@ -354,43 +354,50 @@ pub fn sanitizer_of_library() -> Option<Sanitizer> {
     }
 }
 
-/// The compiler among these whose turn a program is, by its name.
-pub fn in_turn(program: &str, among: &[&'static str]) -> Option<&'static str> {
+/// Whether each program is compiled in every way by every compiler.
+fn in_all_ways() -> bool {
+    env::var_os("MILIEU_COMPILERS").is_some_and(|which| which == "all")
+}
+
+/// The compiler among these whose turn a program is, by its name; all of them where
+/// `MILIEU_COMPILERS=all` says so.
+pub fn in_turn(program: &str, among: &[&'static str]) -> Vec<&'static str> {
+    if in_all_ways() {
+        return among.to_vec();
+    }
     let turn = program.bytes().fold(0_usize, |turn, byte| {
         turn.wrapping_mul(33) ^ usize::from(byte)
     });
-    among.get((turn >> 3) % among.len().max(1)).copied()
+    let turn = (turn >> 3) % among.len().max(1);
+    among.get(turn).copied().into_iter().collect()
 }
 
 /// Compiles a program with every compiler that is here and runs it: what one of them
 /// makes, which differs from program to program, with the sanitizers for addresses and
-/// undefined behaviour, and what the others make without, in C in valgrind as well: what
-/// C++ adds is in headers. A library that is built for a sanitizer wants this one alone,
-/// by one compiler. Gives the program of the last, if there is a compiler.
+/// undefined behaviour, and what the others make without, and in valgrind as well. With
+/// `MILIEU_COMPILERS=all` each makes both. A library that is built for a sanitizer wants
+/// this one alone. Gives the program of the last, if there is a compiler.
 pub fn passes(
     language: Language,
     source: &str,
     folder: &Path,
     arguments: impl Fn() -> Vec<OsString>,
 ) -> Option<PathBuf> {
-    let in_turn = |among: &[&'static str]| in_turn(source, among);
     let compilers = compilers(language);
     let is_plain = sanitizer_of_library().is_none();
-    let ways = if is_plain {
+    let mut ways = Vec::new();
+    if is_plain {
         let works = |compiler: &&str| Sanitizer::Addresses.works(language, compiler);
         let sanitizing: Vec<_> = compilers.iter().copied().filter(works).collect();
-        let sanitized = in_turn(&sanitizing);
-        let is_only = compilers.len() == 1;
+        let sanitized = in_turn(source, &sanitizing);
+        ways.extend(sanitized.iter().map(|it| (*it, Some(Sanitizer::Addresses))));
+        let does_both = in_all_ways() || compilers.len() == 1;
         let plain = compilers.into_iter();
-        let plain = plain.filter(|it| is_only || Some(*it) != sanitized);
-        let sanitized = sanitized.map(|it| (it, Some(Sanitizer::Addresses)));
-        sanitized
-            .into_iter()
-            .chain(plain.map(|it| (it, None)))
-            .collect()
+        let plain = plain.filter(|it| does_both || !sanitized.contains(it));
+        ways.extend(plain.map(|it| (it, None)));
     } else {
-        Vec::from_iter(in_turn(&compilers).map(|it| (it, None)))
-    };
+        ways.extend(in_turn(source, &compilers).into_iter().map(|it| (it, None)));
+    }
     let mut last = None;
     for (compiler, sanitizer) in ways {
         let program = Program {
@@ -402,7 +409,7 @@ pub fn passes(
         };
         let compiled = program.compiled();
         run(&compiled, &arguments());
-        if is_plain && sanitizer.is_none() && language == Language::C {
+        if is_plain && sanitizer.is_none() {
             run_in_valgrind(&compiled, &arguments());
         }
         last = Some(compiled);
