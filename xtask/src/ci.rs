@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long)]
     fail_fast: bool,
     /// How many seconds the fuzzers take together.
-    #[arg(long, default_value_t = 70, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 40, value_name = "SECONDS")]
     fuzz_seconds: u64,
     /// Remove what a step has built as soon as no later one needs it.
     #[arg(long)]

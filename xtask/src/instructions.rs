@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, Package};
 use crate::process;
 
 /// Count the instructions of each operation of one benchmark, exactly.
@@ -62,16 +62,17 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
 
 /// Builds a benchmark and says where its program lies.
 ///
-/// Those of the same name are built as well, with the features that all packages but
-/// examples together want: whatever two benchmarks share is built once. Those of one name are all
-/// built, so one that CI does not ask for has a name of its own.
+/// Those of the same name are built as well, with the features that all packages which
+/// have benchmarks want together: whatever two benchmarks share is built once. Those of
+/// one name are all built, so one that CI does not ask for has a name of its own.
 pub fn build(package: &str, bench: &str) -> Result<PathBuf> {
     let metadata = Metadata::read()?;
-    let mut cargo = process::cargo(["bench", "--quiet", "--no-run", "--workspace"]);
+    let mut cargo = process::cargo(["bench", "--quiet", "--no-run"]);
     cargo.args(["--message-format=json-render-diagnostics", "--bench", bench]);
-    // What examples want takes the compiler long, and nothing of it is measured.
-    for example in metadata.packages.iter().filter(|it| it.is_in("examples")) {
-        cargo.args(["--exclude", &example.name]);
+    // What others want takes the compiler long, and nothing of it is measured.
+    let measured = |it: &&Package| it.is_in("crates") && it.targets_of("bench").next().is_some();
+    for package in metadata.packages.iter().filter(measured) {
+        cargo.args(["--package", &package.name]);
     }
     let messages = process::output(cargo)?;
     let mut packages = metadata.packages.iter();

@@ -416,12 +416,17 @@ mod tests {
             "/0123456789abcdef0/x",
             "/xäöüäöüäöüäöüäöü/ß",
         ];
-        for (value, shown, part) in same.into_iter().chain(escaped) {
+        for (n, (value, shown, part)) in same.into_iter().chain(escaped).enumerate() {
             let shown = if value.is_empty() { "%" } else { shown };
             let group = if value.is_empty() {
                 "%"
             } else {
                 &format!("%{part}%{part}")
+            };
+            // An interpreter takes long for all of them.
+            let literals = match cfg!(miri) {
+                true => &literals[n % literals.len()..][..1],
+                false => &literals[..],
             };
             for literal in literals {
                 for (pattern, name) in [
@@ -435,7 +440,7 @@ mod tests {
                         format!("/%a a%{literal}/%a%"),
                         format!("/{group}{literal}/{shown}"),
                     ),
-                    (literal.to_owned(), literal.to_owned()),
+                    ((*literal).to_owned(), (*literal).to_owned()),
                 ] {
                     let pattern = Pattern::parse(&pattern).expect("a pattern");
                     let resolution = Resolution::new(&pattern, |_| 0);
