@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::linker;
 use crate::process;
 use crate::table::{self, Align};
 use crate::targets::{self, Target};
@@ -204,7 +205,7 @@ fn cargo(what: &str, packages: &[&str], which: &[&str]) -> Command {
 /// Tells Cargo to build for it, alike whatever is built, so that nothing is built twice.
 fn build_with(target: &Target, cargo: &mut Command) -> Result<()> {
     target.build_with(cargo);
-    let flags = targets::fast_linker()?;
+    let flags = linker::fast();
     let flags: Vec<_> = flags.iter().map(|it| format!("-Clink-arg={it}")).collect();
     cargo.env("RUSTFLAGS", flags.join(" "));
     if !target.runs_here() {

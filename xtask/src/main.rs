@@ -16,6 +16,7 @@ mod experiment;
 mod fuzz;
 mod goals;
 mod instructions;
+mod linker;
 mod metadata;
 mod process;
 mod sizes;

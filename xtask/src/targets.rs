@@ -207,19 +207,6 @@ impl Target {
     }
 }
 
-/// What tells a compiler of C to link with the linker that Rust brings along, which takes
-/// a fraction of the time. Nothing, where it is not.
-pub fn fast_linker() -> Result<Vec<String>> {
-    let mut rustc = process::command("rustc");
-    rustc.args(["--print", "target-libdir"]);
-    let libraries = process::output(rustc)?;
-    let folder = Path::new(libraries.trim()).with_file_name("bin/gcc-ld");
-    Ok(match folder.join("ld.lld").exists() {
-        true => vec![format!("-B{}", folder.display()), "-fuse-ld=lld".to_owned()],
-        false => Vec::new(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

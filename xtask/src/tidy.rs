@@ -7,6 +7,7 @@
 
 mod dependencies;
 mod goals;
+mod integration;
 mod libraries;
 mod manifests;
 mod markdown;
@@ -132,6 +133,11 @@ const RULES: &[Rule] = &[
         name: "manifests",
         asks: "every package has the workspace's lints, version, licence and a description",
         check: manifests::check,
+    },
+    Rule {
+        name: "tests",
+        asks: "every file of integration tests is run",
+        check: integration::check,
     },
     Rule {
         name: "blanks",

@@ -346,7 +346,8 @@ fn programs_are_built_with_cmake_and_follow_their_specification() {
     }
     let folder = scratch("cmake");
     let prefix = defined("CMAKE_PREFIX_PATH", tree());
-    succeed(&mut configure(&source, &folder, &[&prefix]));
+    // As users have it, with the linker of the system.
+    succeed(configure(&source, &folder, &[&prefix]).env_remove("LDFLAGS"));
     build(&folder);
     let programs = ["c_milieu", "c_static", "cpp_milieu", "cpp_static"];
     for program in programs {
@@ -561,17 +562,16 @@ fn programs_in_cpp_with_streams_are_built_with_pkg_config() {
     }
 }
 
-/// Configures a project that does nothing but look for Milieu.
-fn found(name: &str, request: &str, arguments: &[&str]) -> Command {
-    let source = scratch(&format!("find-{name}"));
+/// Configures a project that does nothing but look for Milieu. It is one for all
+/// requests, as CMake takes long to get to know the compiler.
+fn found(source: &Path, request: &str) -> Command {
     let text = format!(
         "cmake_minimum_required(VERSION 3.19)\nproject(find C)\nfind_package(Milieu {request})\n\
          message(STATUS \"found ${{Milieu_FOUND}} ${{Milieu_VERSION}}\")\n"
     );
     fs::write(source.join("CMakeLists.txt"), text).expect("it can be written");
-    let mut cmake = configure(&source, &source.join("build"), arguments);
-    cmake.arg(defined("CMAKE_PREFIX_PATH", tree()));
-    cmake
+    let prefix = defined("CMAKE_PREFIX_PATH", tree());
+    configure(source, &source.join("build"), &[&prefix])
 }
 
 #[test]
@@ -579,33 +579,30 @@ fn versions_and_components_that_are_not_there_are_refused() {
     if !has(&["cc", "cmake"]) {
         return;
     }
-    for (name, request) in [
-        ("any", "REQUIRED"),
-        ("series", "0.1 REQUIRED"),
-        ("exact", "0.1.0 EXACT REQUIRED"),
-        ("range", "0.1...<0.2 REQUIRED"),
-        (
-            "components",
-            "REQUIRED COMPONENTS shared OPTIONAL_COMPONENTS streams",
-        ),
+    let source = scratch("find");
+    for request in [
+        "REQUIRED",
+        "0.1 REQUIRED",
+        "0.1.0 EXACT REQUIRED",
+        "0.1...<0.2 REQUIRED",
+        "REQUIRED COMPONENTS shared OPTIONAL_COMPONENTS streams",
     ] {
-        let said = succeed(&mut found(name, request, &[]));
+        let said = succeed(&mut found(&source, request));
         assert!(said.contains("found 1 0.1.0"), "{request}: {said}");
     }
-    for (name, request, why) in [
-        ("next", "0.2 REQUIRED", "requested version \"0.2\""),
-        ("later", "0.1.1 REQUIRED", "requested version \"0.1.1\""),
-        ("major", "1 REQUIRED", "requested version \"1\""),
-        ("ended", "0.0.1...<0.1 REQUIRED", "version range"),
+    for (request, why) in [
+        ("0.2 REQUIRED", "requested version \"0.2\""),
+        ("0.1.1 REQUIRED", "requested version \"0.1.1\""),
+        ("1 REQUIRED", "requested version \"1\""),
+        ("0.0.1...<0.1 REQUIRED", "version range"),
         (
-            "unknown",
             "REQUIRED COMPONENTS qt",
             "there is no component `qt`; there are shared, static and program",
         ),
     ] {
-        let said = fail(&mut found(name, request, &[]));
+        let said = fail(&mut found(&source, request));
         assert!(said.contains(why), "{request}: {said}");
-        let names_ours = said.contains("version: 0.1.0") || name == "unknown";
+        let names_ours = said.contains("version: 0.1.0") || request.contains("COMPONENTS");
         assert!(names_ours, "{request}: {said}");
     }
 }

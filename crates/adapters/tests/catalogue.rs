@@ -1,15 +1,13 @@
 //! Sources by name.
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{Live, Watched, put};
 use milieu_adapters::machine::Load;
 use milieu_adapters::timer::Tick;
 use milieu_adapters::{Number, catalogue};
 use milieu_stream::Source;
 use milieu_transfer::Value;
-use support::{Live, Watched, put};
 use tempfile::tempdir;
 
 #[track_caller]

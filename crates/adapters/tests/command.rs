@@ -1,15 +1,13 @@
 //! Programs whose output lines are events.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::support::{self, Live, put};
 use milieu_adapters::{Format, Number, Text, command};
 use milieu_stream::Status;
 use serde::{Deserialize, Serialize};
-use support::{Live, put};
 use tempfile::tempdir;
 
 fn text(text: &str) -> Text {

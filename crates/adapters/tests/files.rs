@@ -1,18 +1,16 @@
 //! Files and folders are followed, whatever becomes of them.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support::{self, Live, Watched, put};
 use milieu_adapters::files::{self, Change, FolderChange};
 use milieu_adapters::{Format, Number, Text};
 use milieu_stream::Status;
 use milieu_transfer::Event;
-use support::{Live, Watched, put};
 use tempfile::tempdir;
 
 #[track_caller]

@@ -1,16 +1,13 @@
 //! Lines of a chip that the kernel simulates (gpio-sim). Where the kernel has no
 //! simulation, or this user may not make a chip, the tests say so and see only
 //! what becomes of chips that are not there.
-#![cfg(feature = "gpio")]
-
-mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::{self, Live};
 use milieu_adapters::gpio::{self, Bias, Level};
-use support::Live;
 
 /// A chip with four lines, of which the first is called `button`.
 struct Chip {

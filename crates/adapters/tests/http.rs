@@ -1,13 +1,11 @@
 //! Streams over HTTP, as clients that are no Rust programs see them: raw
 //! requests, `curl`, a WebSocket client, Python.
 
-mod client;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use client::{Client, TOKEN, eventually};
+use crate::client::{self, Client, TOKEN, eventually};
 use milieu_adapters::component::Components;
 use milieu_adapters::http::{self, Access, Bounds, Serving, Settings, Token};
 use milieu_stream::names::{Rights, Scope};

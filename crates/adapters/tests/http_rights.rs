@@ -1,9 +1,7 @@
 //! Private fields over HTTP, where names stand for others, and what a flow that is
 //! asked for may not do.
 
-mod client;
-
-use client::{Client, TOKEN};
+use crate::client::{Client, TOKEN};
 use milieu_adapters::http::{self, Access, Settings, Token};
 use milieu_stream::names::{Binding, Query, Rights, Scope};
 use milieu_stream::{Streams, SystemClock, operators};

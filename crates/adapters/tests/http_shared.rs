@@ -1,8 +1,6 @@
 //! What many clients over HTTP want is encoded once.
 
-mod client;
-
-use client::{Client, TOKEN, eventually};
+use crate::client::{self, Client, TOKEN, eventually};
 use milieu_adapters::http::{self, Access, Bounds, Settings, Token};
 use milieu_stream::names::{Rights, Scope};
 use milieu_stream::{Streams, SystemClock, operators};

@@ -1,17 +1,15 @@
 //! This machine's sensors: those of a machine made of files, and the real ones.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support::{Watched, put};
 use milieu_adapters::machine::{
     self, Battery, Charge, DiskSpace, DiskTraffic, Load, Mains, Memory, Network, Pressure,
     Quantity, Resource, Sampler, Sensor, Stall, Thermal,
 };
 use milieu_stream::Status;
-use support::{Watched, put};
 use tempfile::{TempDir, tempdir};
 
 fn below(root: &TempDir, source: Sampler) -> Watched {

@@ -1,14 +1,11 @@
 //! Streams from and to an MQTT broker: a real one, and hostile ones.
 
-mod broker;
-mod client;
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use broker::{Broker, Wire};
-use client::eventually;
+use crate::broker::{self, Broker, Wire};
+use crate::client::eventually;
 use milieu_adapters::component::Components;
 use milieu_adapters::mqtt::{
     self, Bounds, Connection, Device, Entity, Input, Output, Payload, Settings,

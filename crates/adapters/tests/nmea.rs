@@ -1,14 +1,12 @@
 //! Positions of receivers: sentences of one's own, and a recorded flight that
 //! another reader of NMEA has to understand in the same way.
 
-mod support;
-
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::support::Live;
 use milieu_adapters::command;
 use milieu_adapters::nmea::{self, Fix, Position, Receiver};
-use support::Live;
 
 /// With its checksum.
 fn sentence(body: &str) -> String {

@@ -1,17 +1,15 @@
 //! Recordings are replayed row by row, at any speed.
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Live, Watched, bodies, put};
 use milieu_adapters::nmea::Position;
 use milieu_adapters::replay::{self, Column, Pace, Replay, TimeFormat};
 use milieu_stream::Status;
 use milieu_transfer::{Event, Span, Time, Value};
 use serde::{Deserialize, Serialize};
-use support::{Live, Watched, bodies, put};
 use tempfile::tempdir;
 
 fn at(text: &str) -> Time {

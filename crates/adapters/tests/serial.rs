@@ -1,19 +1,17 @@
 //! Serial lines, at the other end of which is a pseudo-terminal.
 
-mod support;
-
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use crate::support::Live;
 use milieu_adapters::serial::{self, Bytes, Parity};
 use milieu_adapters::{Format, Number, Text};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{ControlModes, LocalModes, tcgetattr};
-use support::Live;
 use tempfile::tempdir;
 
 /// The device's end of a line, and the path of the other.

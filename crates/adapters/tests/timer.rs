@@ -1,12 +1,10 @@
 //! Timers tick when they are asked to, whatever the clock does.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::Watched;
 use milieu_adapters::timer::{self, Tick, TimeOfDay, Timer};
 use milieu_transfer::{Event, Time};
-use support::Watched;
 
 const HOUR: f64 = 3600.0;
 

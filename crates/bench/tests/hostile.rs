@@ -1,10 +1,9 @@
 //! Results come from others: whatever stands in them, no report has it as markup or
 //! as a formula.
 
-mod generated;
-
 use std::collections::BTreeSet;
 
+use crate::generated;
 use milieu_bench::Value;
 use milieu_bench::report::{ALL, Column, Options, get};
 use milieu_bench::result::{Host, Results};

@@ -1,9 +1,8 @@
 //! What is written is read as what it was, in each language.
 
-mod generated;
-
 use std::collections::BTreeMap;
 
+use crate::generated;
 use milieu_bench::catalogue::Catalogue;
 use milieu_bench::description::{Group, Language, parse, write};
 use milieu_bench::report::{Options, get};

@@ -5,13 +5,11 @@
 //! below it what that prints. `…` there stands for anything within a line. A
 //! block with a file name behind its language is that file.
 
-mod home;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use home::Home;
+use crate::home::Home;
 
 /// A step of the guide, and the line in which it stands.
 enum Step {

@@ -1,6 +1,6 @@
 //! The help of every command, as it is printed: what users read is reviewed.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p milieu-cli --test help` writes it anew.
+//! `UPDATE_EXPECT=1 cargo test -p milieu-cli --test integration help` writes it anew.
 
 use std::fs;
 use std::path::Path;

@@ -1,14 +1,12 @@
 //! `milieu key` as its users meet it: the real program in a folder of its own.
 
-mod home;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use home::Home;
+use crate::home::Home;
 
 const USER: &str = "user/milieu/milieu.ini";
 const SYSTEM: &str = "system/milieu/milieu.ini";

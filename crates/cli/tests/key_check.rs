@@ -1,11 +1,9 @@
 //! `milieu key check` and `milieu key migrate` as their users meet them.
 
-mod home;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use home::Home;
+use crate::home::Home;
 
 const SPECIFICATION: &str = "\
 [/sw/pi/%session%/language]

@@ -1,8 +1,6 @@
 //! `milieu key log|undo|edit|mount` as their users meet them.
 
-mod home;
-
-use home::Home;
+use crate::home::Home;
 
 const APP: [&str; 2] = ["--app", "ws"];
 

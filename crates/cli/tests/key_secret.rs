@@ -1,8 +1,6 @@
 //! Secrets: who shows them, and who does not.
 
-mod home;
-
-use home::Home;
+use crate::home::Home;
 
 const SPECIFICATION: &str = "\
 [/password]

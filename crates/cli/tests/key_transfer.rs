@@ -1,13 +1,11 @@
 //! `milieu key export` and `milieu key import` as their users meet them.
 
-mod home;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use home::{Home, Ran};
+use crate::home::{Home, Ran};
 
 const SPECIFICATION: &str = "\
 [/sw/pi/%session%/language]

@@ -1,13 +1,11 @@
 //! `milieu key watch` as its users meet it: a real process, real files.
 
-mod home;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use home::Home;
+use crate::home::Home;
 
 /// Only a test that fails waits for so long.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -454,7 +454,7 @@ fn programs_that_were_killed_leave_nothing_behind() {
         let child = child
             .args([
                 "--exact",
-                "programs_that_were_killed_leave_nothing_behind",
+                "stream::programs_that_were_killed_leave_nothing_behind",
                 "--nocapture",
             ])
             .env("STREAM_TEST_CHILD", "1")

@@ -1,9 +1,7 @@
 //! Every sample of docs/expressions.md gives what stands beside it.
 
-mod support;
-
+use crate::support::run;
 use milieu_transfer::Value;
-use support::run;
 
 const GUIDE: &str = include_str!("../../../docs/expressions.md");
 

@@ -1,10 +1,8 @@
 //! The corners of CEL's definition, by example.
 
-mod support;
-
+use crate::support::run;
 use milieu_expressions::{Expression, Kind, Wrong};
 use milieu_transfer::{Row, Selection, Value};
-use support::run;
 
 /// What an expression of literals gives.
 fn literal(text: &str) -> Value {

@@ -1,15 +1,13 @@
 //! The same expressions and data given to the `cel` crate: both give equal
 //! values, or both give none. Where the two differ, `known_difference` says why.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::support::run;
 use milieu_expressions::{Compiled, Expression};
 use milieu_transfer::{Map, Row, Selection, Span, Time, Value};
 use proptest::prelude::*;
-use support::run;
 
 /// What the fields of the events are, in both worlds.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
+use crate::broken;
 use milieu::{
     Activation, Context, ContextOptions, Coordinator, Error, Milieu, Named, Registration, Start,
     Threads,
@@ -15,13 +16,10 @@ use milieu::{
     store::Locations,
 };
 
-#[path = "../../context/tests/cases/broken.rs"]
-mod broken;
-
-mod cases {
+mod specified {
     milieu::environment!("../context/tests/cases/cases.ini");
 }
-use cases::{Environment, at};
+use specified::{Environment, at};
 
 milieu::layer! { struct Session(String) = "session"; }
 

@@ -1,16 +1,13 @@
 //! Who has changed what in the user's file, and taking it back.
-#![cfg(feature = "history")]
-
-mod support;
 
 use std::{sync::mpsc::channel, time::Duration};
 
+use crate::support::Machine;
 use milieu::{
     Environment, Error, Milieu, Text,
     keys::{Name, Namespace},
     store::{Change, Conflict, Logged, Resolution, StoreError, Strategy},
 };
-use support::Machine;
 
 #[derive(Environment)]
 #[environment(root = "/sw/hello")]

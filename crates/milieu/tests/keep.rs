@@ -1,16 +1,14 @@
 //! What streams remember survives the program.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::Machine;
 use milieu::Error;
 use milieu::stream::{CannotRestore, Delivery, Flow, Published, Status};
-use support::Machine;
 
 /// Where the child is told what to do.
 const TOLD: &str = "MILIEU_TEST_LIFE";
@@ -61,7 +59,7 @@ fn a_new_high_of_the_day_survives_a_restart() {
         let output = Command::new(std::env::current_exe().expect("this test"))
             .args([
                 "--exact",
-                "a_new_high_of_the_day_survives_a_restart",
+                "keep::a_new_high_of_the_day_survives_a_restart",
                 "--nocapture",
             ])
             .env(TOLD, told)

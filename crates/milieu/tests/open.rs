@@ -1,11 +1,9 @@
 //! From files, options and variables to contextual values.
 
-mod support;
-
 use std::{ffi::OsString, fs};
 
+use crate::support::Machine;
 use milieu::{Array, Environment, Error, Milieu, Start, Text, keys::options::Program};
-use support::Machine;
 
 milieu::layer! { struct Session(String) = "session"; }
 

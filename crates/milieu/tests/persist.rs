@@ -1,15 +1,13 @@
 //! From the key set back into the user's file.
 
-mod support;
-
 use std::{os::unix::fs::PermissionsExt, sync::mpsc::channel, thread, time::Duration};
 
+use crate::support::Machine;
 use milieu::{
     Array, Environment, Error, Milieu, News, Text,
     keys::{Name, Namespace},
     store::{Change, Conflict, Resolution, StoreError, Strategy},
 };
-use support::Machine;
 
 milieu::layer! {
     struct Session(String) = "session";

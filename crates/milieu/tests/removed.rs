@@ -1,9 +1,7 @@
 //! Keys that an environment says are no more.
 
-mod support;
-
+use crate::support::Machine;
 use milieu::{Environment, keys::migration::Fate, specification_of};
-use support::Machine;
 
 mod part {
     use milieu::Environment;

@@ -1,16 +1,14 @@
 //! What is secret is nowhere in what a program is told or prints.
 
-mod support;
-
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use crate::support::{self, Machine};
 use milieu::{
     Environment, Error, Milieu, News, Text,
     keys::{Name, Namespace},
     store::{Change, Conflict, Resolution, Strategy},
 };
-use support::Machine;
 
 #[derive(Environment)]
 #[environment(root = "/sw/mail")]

@@ -1,17 +1,15 @@
 //! Streams and contexts: each drives the other.
 
-mod support;
-
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::support::Machine;
 use milieu::diagnostics::Source;
 use milieu::stream::language::Language;
 use milieu::stream::{Blocking, Delivery, Functions, Published, VirtualClock};
 use milieu::transfer::{Event, Quality, Time};
 use milieu::{Acting, Environment, Milieu, Text, layer};
-use support::Machine;
 
 layer! { /// The battery is low.
 struct BatteryLow = "battery_low"; }

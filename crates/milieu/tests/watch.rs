@@ -1,7 +1,5 @@
 //! What others write into the files, in contexts.
 
-mod support;
-
 use std::{
     fs,
     os::unix::fs::symlink,
@@ -9,12 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::Machine;
 use milieu::{
     Environment, Milieu, News, Text, Watching,
     keys::{Name, Namespace},
     store::{Change, Store, Strategy, watch::FileNews},
 };
-use support::Machine;
 
 #[derive(Environment)]
 #[environment(root = "/sw/hello")]

@@ -1,6 +1,4 @@
 //! The JSON document: what editing changes, what is read how, what is refused.
-#![cfg(feature = "json")]
-
 use milieu_diagnostics::Diagnostic;
 use milieu_keys::Name;
 use milieu_store::json::Json;

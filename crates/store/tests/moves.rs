@@ -1,6 +1,4 @@
 //! Keys that get other names in TOML and JSON, and what is said about them.
-#![cfg(all(feature = "json", feature = "toml"))]
-
 use std::fs;
 use std::path::Path;
 

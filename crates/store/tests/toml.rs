@@ -1,6 +1,4 @@
 //! The TOML document: what editing changes, what is read how, what is refused.
-#![cfg(feature = "toml")]
-
 use milieu_keys::Name;
 use milieu_store::toml::Toml;
 use milieu_store::{Document, Format, Kind};

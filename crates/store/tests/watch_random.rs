@@ -1,6 +1,6 @@
 //! Random changes of a tree with links: in the end a watch knows what is there.
 //!
-//! `SEED=… cargo test -p milieu-store --test watch_random` repeats a run, as far
+//! `SEED=… cargo test -p milieu-store --test integration watch_random` repeats a run, as far
 //! as the scheduling of two threads can be repeated.
 
 use std::collections::BTreeMap;

@@ -6,12 +6,10 @@
 //! event and at the same times, but for the numbers that operators give to what
 //! they make.
 
-#[path = "support/random.rs"]
-mod random;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::random::Random;
 use milieu_diagnostics::{Source, render};
 use milieu_stream::language::Language;
 use milieu_stream::{
@@ -19,7 +17,6 @@ use milieu_stream::{
     Streams, Subscriber, VirtualClock, operators,
 };
 use milieu_transfer::{Event, Origin, Quality, Rights, Span, Time, Value};
-use random::Random;
 
 /// Holds each event for two seconds, and says nothing of what it remembers.
 #[derive(Default)]

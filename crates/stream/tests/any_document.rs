@@ -1,12 +1,11 @@
 //! Any document is written in every language and read as the same again, and
 //! comes out of the builder as it went in.
 
-mod support;
-
 use std::num::NonZeroU32;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::support::{self, catalogue};
 use milieu_diagnostics::{Source, render};
 use milieu_keys::{Name, Pattern};
 use milieu_stream::language::build::{Builder, FlowBuilder, Told, given};
@@ -21,7 +20,6 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use support::catalogue;
 
 /// Texts with whatever some language uses for itself.
 fn text() -> impl Strategy<Value = String> {

@@ -1,16 +1,14 @@
 //! Subscriptions in Rust: what is written compiles and says the same, and
 //! mistakes are shown with the line that made them.
 
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::catalogue;
 use milieu_diagnostics::{Source, render};
 use milieu_stream::language::build::{Builder, fields, function, given, minutes};
 use milieu_stream::language::{Language, NESTING_MAX, write_rust};
 use milieu_stream::{Delivery, Document, Flow, Operation, Publication, operators};
-use support::catalogue;
 
 macro_rules! written {
     ($($name:ident)*) => {

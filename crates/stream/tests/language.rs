@@ -5,15 +5,13 @@
 //! shows them. `UPDATE_EXPECT=1 cargo test` writes what is expected anew;
 //! read the difference before you keep it.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::catalogue;
 use milieu_diagnostics::{Source, render};
 use milieu_stream::Document;
 use milieu_stream::language::{Language, write_rust};
-use support::catalogue;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

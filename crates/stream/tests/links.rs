@@ -1,15 +1,13 @@
 //! Several machines, one naming tree.
 
-mod network;
-
 use std::num::NonZeroU32;
 
+use crate::network::{Network, flow};
 use milieu_stream::engine::{CloseReason, Hub, Passage};
 use milieu_stream::link::{PeerView, Presence, Terms};
 use milieu_stream::names::{Rights, Scope};
 use milieu_stream::{Delivery, End, Flow, Overflow, Reason, Subscriber};
 use milieu_transfer::{Event, Private, Span, Time};
-use network::{Network, flow};
 
 fn values(subscriber: &mut Subscriber) -> Vec<i64> {
     let next = std::iter::from_fn(|| subscriber.try_next());

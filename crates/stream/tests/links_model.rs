@@ -1,17 +1,15 @@
 //! The books of links balance whatever the engine does: frames are lost, doubled
 //! and turned round, machines die and come back.
 
-mod network;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use crate::network::{Network, Which};
 use milieu_stream::engine::{Chances, Hub, Passage, PeerId, Schedule};
 use milieu_stream::link::Terms;
 use milieu_stream::{Delivery, EndView};
 use milieu_stream::{End, Overflow, Publisher, Reason, Subscriber};
 use milieu_transfer::{Span, Time};
-use network::{Network, Which};
 use proptest::prelude::*;
 
 const MACHINES: usize = 3;

@@ -1,12 +1,11 @@
 //! Peers that do what they should not, and peers in threads.
 
-mod network;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use crate::network::{Network, Which, flow};
 use milieu_stream::engine::{
     Capabilities, Channel, CloseReason, Engine, Frame, Hub, News, Parcel, Payload, PeerId, Port,
     Refused,
@@ -16,7 +15,6 @@ use milieu_stream::link::{Bounds, Refusals, Terms};
 use milieu_stream::names::{Binding, Query, Rights, Scope};
 use milieu_stream::{Delivery, End, Overflow, Streams, SystemClock, operators};
 use milieu_transfer::{Offer, Origin, Time};
-use network::{Network, Which, flow};
 
 /// A port that says whatever a test wants.
 struct Stranger {

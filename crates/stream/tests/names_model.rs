@@ -8,20 +8,17 @@
 //! The seeds are fixed. `MILIEU_ROUNDS` asks for more of them, `MILIEU_SEED` for a
 //! single one; a failure prints its seed and what led to it.
 
-#[path = "support/random.rs"]
-mod random;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use crate::random::Random;
 use milieu_stream::names::{
     Binding, Change, Difference, DriveId, Entry, LayerValues, Limits, Publisher, Query,
     ResolutionId, Rights, Scope, Service, Tree, WatchId, Why,
 };
 use milieu_transfer::Time;
-use random::Random;
 
 type Names = BTreeMap<String, Entry>;
 

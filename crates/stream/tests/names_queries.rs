@@ -4,11 +4,8 @@
 //! world: those of up to six levels, each one of three texts, of which queries
 //! use two.
 
-#[path = "support/random.rs"]
-mod random;
-
+use crate::random::Random;
 use milieu_stream::names::{Query, name};
-use random::Random;
 
 /// As the words of the guide have it, trying everything.
 fn means(query: &[&str], name: &[&str]) -> bool {

@@ -1,12 +1,10 @@
 //! Texts that say one flow, for whoever can do nothing else with a text.
 
-mod support;
-
+use crate::support::catalogue;
 use milieu_diagnostics::{Source, render};
 use milieu_stream::language::Language;
 use milieu_stream::rehearsal::{Case, Wrong, rehearse};
 use milieu_stream::{Delivery, Flow};
-use support::catalogue;
 
 fn source(text: &str) -> Source {
     Source::new("flow", text)

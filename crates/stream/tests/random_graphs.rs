@@ -2,12 +2,10 @@
 //! subscriber hears what its flow makes of what was published while it was there,
 //! nothing twice and nothing else, and the books of each node say the same.
 
-#[path = "support/random.rs"]
-mod random;
-
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroU32;
 
+use crate::random::Random;
 use milieu_diagnostics::Source;
 use milieu_stream::language::Language;
 use milieu_stream::{
@@ -15,7 +13,6 @@ use milieu_stream::{
     Publisher, Reason, Streams, Subscriber, VirtualClock, operators,
 };
 use milieu_transfer::{Event, Origin, Rights, Span, Time, Value};
-use random::Random;
 
 const SEEDS: u64 = 150;
 const STEPS: usize = 80;

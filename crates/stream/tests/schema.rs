@@ -4,17 +4,15 @@
 //! compares the elements and attributes of documents with those that the schema
 //! declares.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::catalogue;
 use milieu_diagnostics::Source;
 use milieu_stream::language::{Language, schema};
 use quick_xml::events::{BytesStart, Event};
-use support::catalogue;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -4,15 +4,12 @@
 //! the sample, one a line. `MILIEU_GOLDENS=write` writes those of the present
 //! version that are not there; a file that is there is never written again, and
 //! neither may the sample change.
-#![cfg(all(feature = "json", feature = "messagepack", feature = "xml"))]
-
-mod sample;
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use crate::sample::{Everything, everything, header};
 use milieu_transfer::{Event, Header, Kind, Limits, Mode, Modes, Rights};
-use sample::{Everything, everything, header};
 
 fn folder() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "goldens"]

@@ -1,10 +1,7 @@
 //! Events as JSON.
-#![cfg(feature = "json")]
 
-mod sample;
-
+use crate::sample::{self, Everything, event, everything, header, values};
 use milieu_transfer::{Error, Event, Json, Kind, Limits, Map, Mode, Private, Rights, Value};
-use sample::{Everything, event, everything, header, values};
 
 fn decode(text: &str) -> Result<Event, Error> {
     Json.decode(text.as_bytes(), &Limits::default(), Rights::NONE)

@@ -1,16 +1,13 @@
 //! The modes that name everything: JSON, XML, CBOR and MessagePack.
-#![cfg(all(feature = "json", feature = "messagepack", feature = "xml"))]
-
-mod sample;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::sample::{Everything, Shape, event, everything, header, values};
 use milieu_transfer::{
     Cbor, Error, Event, Json, Kind, Limits, Map, MessagePack, Mode, Private, Rights, Span, Time,
     Value, Xml,
 };
-use sample::{Everything, Shape, event, everything, header, values};
 use serde::{Deserialize, Serialize};
 
 const LIMITS: Limits = Limits {

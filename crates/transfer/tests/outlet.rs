@@ -1,15 +1,13 @@
 //! Shared serialization, and choosing a mode.
 
-mod sample;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::sample::{event, header};
 use milieu_transfer::{
     Cbor, DataStream, Decode, Delta, Error, Event, Header, Kind, Limits, Mode, Modes, Offer,
     Outlet, ReceiverId, Rights, Type, Value,
 };
-use sample::{event, header};
 
 fn mode(mode: impl Mode + 'static) -> Arc<dyn Mode> {
     Arc::new(mode)

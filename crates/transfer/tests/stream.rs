@@ -1,15 +1,13 @@
 //! Data-stream and delta mode.
 
-mod sample;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::sample::{self, Everything, event, everything, header, values};
 use milieu_transfer::{
     DataStream, Decode, Delta, Encode, Error, Event, Header, Kind, Limits, Map, Mode, Private,
     Receiver, Rights, Schema, Sender, Span, Time, Type, Value,
 };
-use sample::{Everything, event, everything, header, values};
 use serde::{Deserialize, Serialize};
 
 fn frame(sender: &mut Sender, event: &Event) -> Vec<u8> {

@@ -1,8 +1,7 @@
 //! The page in a real browser: Chromium, driven by `chromedriver`. Where there
 //! is no `chromedriver`, the test says so and passes.
 
-mod support;
-
+use crate::support::{Bench, LONG};
 use fantoccini::wd::Capabilities;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -10,7 +9,6 @@ use serde_json::json;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use support::{Bench, LONG};
 
 /// A running `chromedriver`, ended with the test.
 struct Driver {

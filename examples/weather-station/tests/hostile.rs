@@ -1,11 +1,9 @@
 //! Clients that mean no good, or know no better. Each gets an answer that says
 //! where it went wrong and what to do, and the station goes on.
 
-mod support;
-
+use crate::support::{Bench, Open, assert_status, body};
 use std::io::{Read, Write};
 use std::time::Duration;
-use support::{Bench, Open, assert_status, body};
 
 /// A station that loses patience fast.
 fn impatient() -> Bench {

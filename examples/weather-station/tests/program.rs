@@ -1,12 +1,10 @@
 //! The program itself: its help, its exit codes, and its end by a signal.
 
-mod support;
-
+use crate::support::{self, LONG, arguments, machine};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use support::{LONG, arguments, machine};
 
 /// The program with the settings of that machine, and no others.
 fn program(folder: &Path) -> Command {

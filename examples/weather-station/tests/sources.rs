@@ -1,11 +1,9 @@
 //! What the station watches: the recording, the tamper input, the machine.
 
-mod support;
-
+use crate::support::{Bench, LONG, Open, assert_status, body};
 use milieu::stream::Delivery;
 use milieu::transfer::{Rights, Value};
 use std::path::Path;
-use support::{Bench, LONG, Open, assert_status, body};
 
 /// A bench whose recording is a file of one day, which the test may change.
 fn own_recording(folder: &Path) {

@@ -1,12 +1,10 @@
 //! The station from outside: pages, choices, news, the end.
 
-mod support;
-
+use crate::support::{self, Bench, Open, assert_status, body};
 use milieu::transfer::{Rights, Value};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use support::{Bench, Open, assert_status, body};
 
 #[test]
 fn a_page_shows_the_weather_and_the_machine() {

@@ -7,9 +7,10 @@ use anyhow::{Context, Result};
 use milieu_diagnostics::Source;
 use milieu_spec::{Settings, backend, generate};
 
+use crate::linker;
 use crate::metadata::target_directory;
 use crate::process;
-use crate::targets::{self, Target};
+use crate::targets::Target;
 
 /// A program, and what it is compiled and run with.
 struct Program {
@@ -168,7 +169,7 @@ const PROGRAMS: &[Program] = &[
 pub fn run(target: &Target, no_run: bool) -> Result<(u64, u64)> {
     let folder = target_directory()?.join(target.folder());
     let library = folder.join("debug/libmilieu_capi.a");
-    let linker = targets::fast_linker()?;
+    let linker = linker::fast();
     let passes = |program: &Program| {
         let ended = build(target, program, &library, &linker).and_then(|built| match no_run {
             true => Ok(()),

@@ -4,6 +4,9 @@
 
 #![allow(dead_code)] // Each test uses its own part.
 
+#[path = "../../src/linker.rs"]
+mod linker;
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -98,7 +101,8 @@ pub fn tree() -> &'static Path {
     })
 }
 
-/// Lets CMake look at a project.
+/// Lets CMake look at a project, to be linked in less time than the system's linker
+/// takes. Without `LDFLAGS` in the environment of the command it is that one.
 pub fn configure(source: &Path, build: &Path, arguments: &[&str]) -> Command {
     let mut cmake = Command::new("cmake");
     cmake
@@ -106,7 +110,8 @@ pub fn configure(source: &Path, build: &Path, arguments: &[&str]) -> Command {
         .arg(source)
         .arg("-B")
         .arg(build)
-        .args(arguments);
+        .args(arguments)
+        .env("LDFLAGS", linker::fast().join(" "));
     cmake
 }
 

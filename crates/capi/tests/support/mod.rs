@@ -16,6 +16,9 @@ use std::{
     sync::{LazyLock, Mutex, Once, PoisonError},
 };
 
+#[path = "../../../../xtask/src/linker.rs"]
+mod linker;
+
 use milieu_diagnostics::{Source, render};
 use milieu_spec::{Settings, backend, generate};
 
@@ -201,21 +204,10 @@ impl Program<'_> {
         (program, output)
     }
 
-    /// The linker that Rust brings along, which takes a sixth of the time. With the
-    /// system's, as users have it, programs are linked against the installed tree.
-    fn linker() -> &'static [OsString] {
-        static FAST: LazyLock<Vec<OsString>> = LazyLock::new(|| {
-            let asked = Command::new("rustc")
-                .args(["--print", "target-libdir"])
-                .output();
-            let said = asked.map_or_else(|_| Vec::new(), |it| it.stdout);
-            let libraries = PathBuf::from(String::from_utf8_lossy(&said).trim());
-            let folder = libraries.with_file_name("bin").join("gcc-ld");
-            match folder.join("ld.lld").exists() {
-                true => vec!["-B".into(), folder.into(), "-fuse-ld=lld".into()],
-                false => Vec::new(),
-            }
-        });
+    /// With the system's, as users have it, programs are linked against the installed
+    /// tree.
+    fn linker() -> &'static [String] {
+        static FAST: LazyLock<Vec<String>> = LazyLock::new(linker::fast);
         &FAST
     }
 

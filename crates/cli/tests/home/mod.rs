@@ -1,8 +1,5 @@
 //! A home of a test's own, in which it runs the real program.
 
-// Not every test needs all of it.
-#![allow(dead_code)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

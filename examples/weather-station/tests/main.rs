@@ -1,0 +1,9 @@
+//! The integration tests, in one program: that is built and linked once. What needs a
+//! process of its own, or is run by itself, is a program beside it.
+
+mod browser;
+mod hostile;
+mod program;
+mod sources;
+mod station;
+mod support;
