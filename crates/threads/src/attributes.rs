@@ -24,7 +24,7 @@
 //! ```
 
 use core::fmt;
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 /// The scheduling policy of time-critical threads, beside the kernel's
 /// `SCHED_OTHER`, `SCHED_RR`, …; its priority is a nice value.
@@ -261,19 +261,30 @@ impl StackSize {
 ///
 /// It is kept as the thread information table keeps it, so that getting and setting are
 /// copies: the stack's kibibytes in the upper half of `state`, the priority in its second
-/// byte, and the marks `CRITICAL` and `LAZY`.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+/// byte, and the marks `CRITICAL` and `LAZY`. `SAID`, which the table does not keep, makes
+/// it one that is never 0, so that an `Option` or a `Result` is no larger.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    state: u64,
+    state: NonZeroU64,
     role: Role,
 }
 
 const CRITICAL: u64 = 1;
 const LAZY: u64 = 8;
+const SAID: NonZeroU64 = NonZeroU64::new(1 << 7).unwrap();
 const PRIORITY_AT: u32 = 8;
 const PRIORITY: u64 = 0xff << PRIORITY_AT;
 const STACK_AT: u32 = 32;
 const STACK: u64 = 0xffff_ffff << STACK_AT;
+
+impl Default for Attributes {
+    fn default() -> Attributes {
+        Attributes {
+            state: SAID,
+            role: Role::NONE,
+        }
+    }
+}
 
 impl Attributes {
     /// Which bits of [`Attributes::words`]' first are of attributes.
@@ -283,7 +294,7 @@ impl Attributes {
     #[inline]
     pub(crate) fn words(&self) -> [u64; 4] {
         let [a, b, c] = self.role.words();
-        [self.state, a, b, c]
+        [self.state.get() & Attributes::STATE, a, b, c]
     }
 
     /// What was written as these words by whom one trusts, other bits beside
@@ -292,7 +303,7 @@ impl Attributes {
     pub(crate) fn of_words([state, a, b, c]: [u64; 4]) -> Option<Attributes> {
         Priority::of_bits((state >> PRIORITY_AT) as u8)?;
         Some(Attributes {
-            state: state & Attributes::STATE,
+            state: SAID | (state & Attributes::STATE),
             role: Role::of_words([a, b, c]),
         })
     }
@@ -300,7 +311,7 @@ impl Attributes {
     /// The same with these bits in place of those.
     fn replaced(self, those: u64, bits: u64) -> Attributes {
         Attributes {
-            state: self.state & !those | bits,
+            state: SAID | (self.state.get() & !those | bits),
             ..self
         }
     }
@@ -372,26 +383,26 @@ impl Attributes {
     /// Whether it goes to the fast region.
     #[must_use]
     pub fn is_time_critical(&self) -> bool {
-        self.state & CRITICAL != 0
+        self.state.get() & CRITICAL != 0
     }
 
     /// Whether it stays in the lazy region.
     #[must_use]
     pub fn is_lazy(&self) -> bool {
-        self.state & LAZY != 0
+        self.state.get() & LAZY != 0
     }
 
     /// Where it stands among critical threads.
     #[must_use]
     pub fn priority(&self) -> Priority {
         // Nothing else is ever put there.
-        Priority((self.state >> PRIORITY_AT) as i8)
+        Priority((self.state.get() >> PRIORITY_AT) as i8)
     }
 
     /// The stack that it asks for.
     #[must_use]
     pub fn stack(&self) -> Option<StackSize> {
-        StackSize::of_kibibytes((self.state >> STACK_AT) as u32)
+        StackSize::of_kibibytes((self.state.get() >> STACK_AT) as u32)
     }
 }
 
@@ -407,7 +418,7 @@ impl fmt::Debug for Attributes {
     }
 }
 
-const _: () = assert!(size_of::<Attributes>() == 32);
+const _: () = assert!(size_of::<Option<Attributes>>() == 32);
 
 #[cfg(all(test, not(loom)))]
 mod tests {

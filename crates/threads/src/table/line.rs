@@ -88,15 +88,17 @@ impl Line {
         Err(Held)
     }
 
+    /// The same, if nobody is writing to it.
     #[inline]
-    fn try_read<R>(&self, what: impl Fn(&Line) -> R) -> Option<R> {
+    pub fn try_read<R>(&self, what: impl Fn(&Line) -> R) -> Option<R> {
         // What was written before the sequence became even is seen from here on.
         let before = self.sequence.load(Ordering::Acquire);
         let said = what(self);
-        // If any of it was written later, so is the sequence that is seen now.
+        // If any of it was written later, so is the sequence that is seen now, which
+        // never is less by one.
         fence(Ordering::Acquire);
         let after = self.sequence.load(Ordering::Relaxed);
-        (before == after && before % 2 == 0).then_some(said)
+        (before & !1 == after).then_some(said)
     }
 
     /// The words of a thread's attributes; of one moment if [`Line::read`] takes them.

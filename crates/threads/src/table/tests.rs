@@ -38,6 +38,7 @@ fn what_is_set_is_got() {
     let memory = Memory::new(64);
     let table = memory.lines();
     assert_eq!(table.get(1), Err(TableError::Unknown));
+    assert_eq!(table.get(0), Err(TableError::Unknown), "free lines have it");
     let slot = table.insert(entry(1)).unwrap();
     let wanted = Attributes::of(role("gas-detection"))
         .time_critical(Priority::FIRST)
