@@ -3,6 +3,8 @@
 //! Where most integration tests are modules of one program, `tests/main.rs`, Cargo finds
 //! none by itself (`autotests = false`), and a file that is named nowhere is no test.
 
+use toml::{Table, Value};
+
 use super::{Finding, Repository};
 
 pub fn check(repository: &Repository) -> Vec<Finding> {
@@ -17,17 +19,17 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
         if program.is_empty() {
             continue;
         }
-        let manifest = text_of(&format!("{}/Cargo.toml", package.folder));
+        let programs = programs(text_of(&format!("{}/Cargo.toml", package.folder)));
         for file in &repository.files {
             let name = file.path.strip_prefix(&folder);
             let Some(name) = name.and_then(|name| name.strip_suffix(".rs")) else {
                 continue;
             };
-            let has = |text: &str, line: String| text.lines().any(|it| it == line);
+            let module = format!("mod {name};");
             let is_run = name == "main"
                 || name.contains('/')
-                || has(program, format!("mod {name};"))
-                || has(manifest, format!("name = \"{name}\""));
+                || program.lines().any(|line| line == module)
+                || programs.iter().any(|it| it == name);
             if !is_run {
                 let message = format!(
                     "is not run; write `mod {name};` into {folder}main.rs, or `[[test]]` with \
@@ -38,6 +40,14 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The test programs that a manifest names. That it can be read is another rule's.
+fn programs(manifest: &str) -> Vec<String> {
+    let manifest: Table = manifest.parse().unwrap_or_default();
+    let tests = manifest.get("test").and_then(Value::as_array);
+    let names = tests.into_iter().flatten().filter_map(|it| it.get("name"));
+    names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -55,7 +65,10 @@ mod tests {
     #[test]
     fn a_file_of_tests_that_is_named_nowhere_is_found() {
         let found = findings(&[
-            ("crates/keys/Cargo.toml", "[[test]]\nname = \"memory\"\n"),
+            (
+                "crates/keys/Cargo.toml",
+                "[[test]]\nname = \"memory\"\n[[bench]]\nname = \"migration\"\n",
+            ),
             ("crates/keys/tests/main.rs", "mod rules;\nmod support;\n"),
             ("crates/keys/tests/memory.rs", ""),
             ("crates/keys/tests/migration.rs", ""),

@@ -6,6 +6,9 @@
 
 #![allow(dead_code)] // Each test uses its own part.
 
+#[path = "../../../../xtask/src/linker.rs"]
+mod linker;
+
 use std::{
     collections::BTreeMap,
     env,
@@ -15,9 +18,6 @@ use std::{
     process::{Command, Output},
     sync::{LazyLock, Mutex, Once, PoisonError},
 };
-
-#[path = "../../../../xtask/src/linker.rs"]
-mod linker;
 
 use milieu_diagnostics::{Source, render};
 use milieu_spec::{Settings, backend, generate};
