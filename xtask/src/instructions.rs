@@ -49,9 +49,11 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
     }
     let program = build(&arguments.package, &arguments.bench)?;
     let operations = chosen(operations(&program)?, &arguments.operations)?;
-    let folder = process::scratch("callgrind")?;
+    // Its own: benchmarks that are counted side by side have operations of one name.
+    let folder = tempfile::tempdir_in(process::scratch("callgrind")?)
+        .context("there is no place for what valgrind counts")?;
     let counted = process::side_by_side(&operations, |operation| {
-        count(&program, operation, arguments.times, &folder)
+        count(&program, operation, arguments.times, folder.path())
     });
     for (operation, value) in operations.iter().zip(counted) {
         let line = json!({"name": operation, "value": value?});

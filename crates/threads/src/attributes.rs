@@ -261,8 +261,8 @@ impl StackSize {
 ///
 /// It is kept as the thread information table keeps it, so that getting and setting are
 /// copies: the stack's kibibytes in the upper half of `state`, the priority in its second
-/// byte, and the marks `CRITICAL` and `LAZY`. `SAID`, which the table does not keep, makes
-/// it one that is never 0, so that an `Option` or a `Result` is no larger.
+/// byte, and the marks `CRITICAL` and `LAZY`. With `SAID` it is never 0, so that an `Option`
+/// or a `Result` is no larger, and a free line has no attributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     state: NonZeroU64,
@@ -288,24 +288,33 @@ impl Default for Attributes {
 
 impl Attributes {
     /// Which bits of [`Attributes::words`]' first are of attributes.
-    pub(crate) const STATE: u64 = STACK | PRIORITY | LAZY | CRITICAL;
+    pub(crate) const STATE: u64 = STACK | PRIORITY | SAID.get() | LAZY | CRITICAL;
 
     /// As the table keeps it: `state` first, then the role.
     #[inline]
     pub(crate) fn words(&self) -> [u64; 4] {
         let [a, b, c] = self.role.words();
-        [self.state.get() & Attributes::STATE, a, b, c]
+        [self.state.get(), a, b, c]
     }
 
     /// What was written as these words by whom one trusts, other bits beside
-    /// [`Attributes::STATE`] not regarded; none if the priority is no nice value.
+    /// [`Attributes::STATE`] not regarded; none if nothing was.
     #[inline]
     pub(crate) fn of_words([state, a, b, c]: [u64; 4]) -> Option<Attributes> {
-        Priority::of_bits((state >> PRIORITY_AT) as u8)?;
         Some(Attributes {
-            state: SAID | (state & Attributes::STATE),
+            state: NonZeroU64::new(state & Attributes::STATE)?,
             role: Role::of_words([a, b, c]),
         })
+    }
+
+    /// As [`Attributes::of_words`], where anything may stand.
+    pub(crate) fn checked(words: [u64; 4]) -> Option<Attributes> {
+        let [state, a, b, c] = words;
+        Role::checked([a, b, c])?;
+        Priority::of_bits((state >> PRIORITY_AT) as u8)?;
+        let is_one_thing = state & (CRITICAL | LAZY) != CRITICAL | LAZY;
+        let is_said = state & SAID.get() != 0;
+        Attributes::of_words(words).filter(|_| is_said && is_one_thing)
     }
 
     /// The same with these bits in place of those.
@@ -395,8 +404,7 @@ impl Attributes {
     /// Where it stands among critical threads.
     #[must_use]
     pub fn priority(&self) -> Priority {
-        // Nothing else is ever put there.
-        Priority((self.state.get() >> PRIORITY_AT) as i8)
+        Priority::of_bits((self.state.get() >> PRIORITY_AT) as u8).unwrap_or_default()
     }
 
     /// The stack that it asks for.

@@ -172,13 +172,11 @@ impl Entry {
     /// What the bits say; `None` if nobody of ours wrote them.
     fn checked(bits: &Bits) -> Option<Entry> {
         let [.., state, a, b, c] = bits.words;
-        Role::checked([a, b, c])?;
+        let attributes = Attributes::checked([state, a, b, c])?;
         let [flags, _, region, realtime_priority] = (state as u32).to_le_bytes();
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
         let nice = nice as i8;
-        let is_one_thing = flags & 0b1001 != 0b1001;
-        let is_valid = flags < 64
-            && is_one_thing
+        let is_valid = flags & 64 == 0
             && (-20..=19).contains(&nice)
             && realtime_priority < 100
             && bits.identity != 0;
@@ -188,7 +186,7 @@ impl Entry {
         Some(Entry {
             identity: bits.identity,
             tid: bits.tid,
-            attributes: Attributes::of_words([state, a, b, c])?,
+            attributes,
             region: match region {
                 0 => Region::Own,
                 1 => Region::Fast,
@@ -377,13 +375,13 @@ impl<'m> Lines<'m> {
     /// If it has no line, or if its line is being written to.
     #[inline]
     pub fn get(&self, identity: u64) -> Result<Attributes, TableError> {
-        // Where it is in nearly all cases, and in one go. Only free lines have the identity 0.
+        // Where it is in nearly all cases, and in one go. Only free lines have the identity 0,
+        // and those say nothing.
         let read = |line: &Line| (line.identity_hint(), line.last_words());
         let said = self
             .home(identity)
             .and_then(|(_, line)| line.try_read(read));
-        let is_it = |(found, _): &(u64, [u64; 4])| *found == identity && identity != 0;
-        let said = said.filter(is_it);
+        let said = said.filter(|(found, _)| *found == identity);
         match said.and_then(|(_, words)| Attributes::of_words(words)) {
             Some(attributes) => Ok(attributes),
             None => self.get_further(identity),
@@ -630,7 +628,7 @@ impl<'m> Lines<'m> {
 #[inline]
 fn home(identity: u64, mask: u32) -> u32 {
     let mixed = identity.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    ((mixed * (u64::from(mask) + 1)) >> 32) as u32
+    (mixed >> mask.leading_zeros()) as u32
 }
 
 #[cfg(all(test, not(loom)))]

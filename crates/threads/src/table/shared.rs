@@ -20,7 +20,7 @@ use crate::sync::Ordering;
 const MAGIC: u64 = u64::from_be_bytes(*b"MilieuTT");
 
 /// Changes with what a line means.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How the memory is called in `/proc/PID/fd` and `/proc/PID/maps`.
 const NAME: &CStr = c"milieu-threads";

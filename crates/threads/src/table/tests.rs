@@ -286,7 +286,7 @@ proptest! {
         let mut bits = Bits { tid, identity, words };
         if valid {
             // What is checked, so that the rest of the way is taken too.
-            bits.words[2] = words[2] & !0xffff_ffff | 0x0100;
+            bits.words[2] = words[2] & !0xffff_ffff | 0x0180;
             bits.words[3..].copy_from_slice(&role("a").words());
         }
         if let Some(entry) = Entry::checked(&bits) {
