@@ -13,7 +13,7 @@ use std::{
 
 use support::{
     Language, Program, Sanitizer, compilers, generate_into, has, library, package, passes, run,
-    run_in_valgrind, scratch, skipped,
+    run_in_valgrind, sanitizing, scratch, skipped,
 };
 
 fn program<'a>(
@@ -402,6 +402,7 @@ fn a_host_and_what_it_loads_do_not_know_of_each_other() {
     let folder = scratch("abi-plugin");
     generate_into(&folder, "tests/programs/station.ini", "c");
     generate_into(&folder, "tests/programs/station.ini", "cpp");
+    let sanitizing = sanitizing(Language::C, "host.c");
     for (place, compiler) in compilers(Language::C).into_iter().enumerate() {
         let shared = shared(compiler, &folder);
         hosted((compiler, None), &folder, &shared, |host, arguments| {
@@ -410,7 +411,7 @@ fn a_host_and_what_it_loads_do_not_know_of_each_other() {
                 run_in_valgrind(host, arguments);
             }
         });
-        if Sanitizer::Addresses.works(Language::C, compiler) {
+        if sanitizing.contains(&compiler) {
             let way = (compiler, Some(Sanitizer::Addresses));
             hosted(way, &folder, &shared, |host, arguments| {
                 run(host, arguments);

@@ -364,6 +364,14 @@ pub fn in_turn(program: &str, among: &[&'static str]) -> Vec<&'static str> {
     among.get(turn).copied().into_iter().collect()
 }
 
+/// The compilers that make a program with the sanitizers for addresses and undefined
+/// behaviour, by its name.
+pub fn sanitizing(language: Language, program: &str) -> Vec<&'static str> {
+    let mut able = compilers(language);
+    able.retain(|compiler| Sanitizer::Addresses.works(language, compiler));
+    in_turn(program, &able)
+}
+
 /// Compiles a program with every compiler that is here and runs it: what one of them
 /// makes, which differs from program to program, with the sanitizers for addresses and
 /// undefined behaviour, and what the others make without, and in valgrind as well. With
@@ -379,9 +387,7 @@ pub fn passes(
     let is_plain = sanitizer_of_library().is_none();
     let mut ways = Vec::new();
     if is_plain {
-        let works = |compiler: &&str| Sanitizer::Addresses.works(language, compiler);
-        let sanitizing: Vec<_> = compilers.iter().copied().filter(works).collect();
-        let sanitized = in_turn(source, &sanitizing);
+        let sanitized = sanitizing(language, source);
         ways.extend(sanitized.iter().map(|it| (*it, Some(Sanitizer::Addresses))));
         let does_both = in_all_ways() || compilers.len() == 1;
         let plain = compilers.into_iter();
