@@ -104,7 +104,9 @@ impl Context {
     #[inline(always)]
     pub(crate) unsafe fn layer<'a>(&mut self, layer: &milieu_layer) -> Result<Fixed<'a>, Failure> {
         // SAFETY: as the caller vouches.
-        let (id, value) = unsafe { (self.identifiers.get(layer.id)?, layer.value.read("value")?) };
+        let id = unsafe { self.identifiers.get(layer.id)? };
+        // SAFETY: as the caller vouches.
+        let value = unsafe { layer.value.read_often("value")? };
         Ok(Fixed {
             id,
             value,

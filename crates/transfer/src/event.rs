@@ -143,10 +143,10 @@ impl Event {
     /// The schema that the body serializes by, if it has one. Values say
     /// themselves what they are.
     pub(crate) fn layout(&self) -> Option<&'static Arc<Schema>> {
-        match self.get::<Value>() {
-            Some(_) => None,
-            None => self.0.of.layout(self.body()),
+        if self.0.of.has_id(TypeId::of::<Value>()) {
+            return None;
         }
+        self.0.of.layout(self.body())
     }
 
     /// The body by its schema.

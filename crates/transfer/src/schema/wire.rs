@@ -7,7 +7,17 @@ use crate::error::Error;
 
 /// Appends a number, seven bits in each byte, the lowest first.
 #[inline]
-pub(crate) fn varint(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn varint(number: u64, out: &mut Vec<u8>) {
+    #[allow(clippy::cast_possible_truncation, reason = "seven bits are all")]
+    match number {
+        0..0x80 => out.push(number as u8),
+        0x80..LONG => short_varint(number, out),
+        LONG.. => long_varint(number, out),
+    }
+}
+
+/// The same for a number of a few bytes.
+fn short_varint(mut number: u64, out: &mut Vec<u8>) {
     #[allow(clippy::cast_possible_truncation, reason = "seven bits at a time")]
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -15,6 +25,32 @@ pub(crate) fn varint(mut number: u64, out: &mut Vec<u8>) {
     }
     #[allow(clippy::cast_possible_truncation, reason = "seven bits are left")]
     out.push(number as u8);
+}
+
+/// From here on it takes less to make all bytes at once.
+const LONG: u64 = 1 << 28;
+
+/// The same for a number of many bytes.
+fn long_varint(number: u64, out: &mut Vec<u8>) {
+    let last = (63 - number.leading_zeros()) / 7;
+    // All bytes but the last say that there are more.
+    let marks = 0x8080_8080_8080_8080 & !u64::MAX.checked_shl(8 * last).unwrap_or(0);
+    let mut bytes = [0; 10];
+    bytes[..8].copy_from_slice(&(spread(number) | marks).to_le_bytes());
+    let rest = number >> 56;
+    let marks = if last == 9 { 0x80 } else { 0 };
+    bytes[8..].copy_from_slice(&[rest as u8 & 0x7f | marks, (rest >> 7) as u8]);
+    let start = out.len();
+    out.extend_from_slice(&bytes);
+    out.truncate(start + last as usize + 1);
+}
+
+/// The lowest seven times eight bits, each seven in a byte of their own.
+#[inline]
+fn spread(number: u64) -> u64 {
+    let fours = number & 0x0fff_ffff | (number & 0x00ff_ffff_f000_0000) << 4;
+    let twos = fours & 0x0000_3fff_0000_3fff | (fours & 0x0fff_c000_0fff_c000) << 2;
+    twos & 0x007f_007f_007f_007f | (twos & 0x3f80_3f80_3f80_3f80) << 1
 }
 
 pub(crate) fn text(text: &str, out: &mut Vec<u8>) {
@@ -312,5 +348,33 @@ impl Variant {
                 _ => return input.malformed("a variant has content or not"),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_length_have_seven_bits_in_each_byte() {
+        for shift in 0..64 {
+            for number in [
+                1 << shift,
+                (1 << shift) - 1,
+                u64::MAX >> shift,
+                0x5a5a_a5a5_1234_9876 >> shift,
+            ] {
+                let mut expected = Vec::new();
+                let mut rest = number;
+                while rest >= 0x80 {
+                    expected.push((rest & 0x7f) as u8 | 0x80);
+                    rest >>= 7;
+                }
+                expected.push(rest as u8);
+                let mut out = vec![1];
+                varint(number, &mut out);
+                assert_eq!(out[1..], expected, "{number:#x}");
+            }
+        }
     }
 }

@@ -131,6 +131,7 @@ impl Sender {
     }
 
     /// Appends everything of a frame that is no patch but the body.
+    #[inline]
     fn head(&self, header: &Header, opens: Option<&Schema>, out: &mut Vec<u8>) {
         let has_quality = if header.quality.is_some() {
             HAS_QUALITY
@@ -146,19 +147,25 @@ impl Sender {
         let version = (VERSION as u8) << 4;
         out.extend_from_slice(&[version | opening | has_quality, self.number]);
         if let Some(schema) = opens {
-            text(header.stream.name.as_str(), out);
-            text(&header.stream.origin.0, out);
-            varint(header.stream.incarnation, out);
-            out.extend_from_slice(&schema.id().to_le_bytes());
-            if self.mode.schemas {
-                varint(schema.bytes().len() as u64, out);
-                out.extend_from_slice(schema.bytes());
-            }
+            self.opening(header, schema, out);
         }
         varint(header.sequence, out);
         out.extend_from_slice(&header.time.nanoseconds().to_le_bytes());
         if header.quality.is_some() {
             write_quality(header.quality.as_deref(), out);
+        }
+    }
+
+    /// Of whom the stream is, and what its bodies look like.
+    #[inline(never)]
+    fn opening(&self, header: &Header, schema: &Schema, out: &mut Vec<u8>) {
+        text(header.stream.name.as_str(), out);
+        text(&header.stream.origin.0, out);
+        varint(header.stream.incarnation, out);
+        out.extend_from_slice(&schema.id().to_le_bytes());
+        if self.mode.schemas {
+            varint(schema.bytes().len() as u64, out);
+            out.extend_from_slice(schema.bytes());
         }
     }
 
@@ -191,10 +198,7 @@ impl Sender {
     }
 
     /// A frame of the chain: a patch, or all where that is shorter or due.
-    fn chained(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), Error> {
-        let Some(mut chain) = self.chain.take() else {
-            return self.whole(event, out);
-        };
+    fn chained(&mut self, mut chain: Chain, event: &Event, out: &mut Vec<u8>) -> Result<(), Error> {
         let start = out.len();
         let result = self.chained_on(&mut chain, event, out);
         match &result {
@@ -279,9 +283,9 @@ fn patches() -> Delta {
 
 impl Encode for Sender {
     fn encode(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), Error> {
-        match self.chain {
+        match self.chain.take_if(|_| true) {
             None => self.whole(event, out),
-            Some(_) => self.chained(event, out),
+            Some(chain) => self.chained(chain, event, out),
         }
     }
 
