@@ -176,6 +176,7 @@ impl Entry {
         let [flags, _, region, realtime_priority] = (state as u32).to_le_bytes();
         let [policy, nice] = (bits.words[0] as u16).to_le_bytes();
         let nice = nice as i8;
+        // Of the marks one is nobody's.
         let is_valid = flags & 64 == 0
             && (-20..=19).contains(&nice)
             && realtime_priority < 100

@@ -283,6 +283,7 @@ fn patches() -> Delta {
 
 impl Encode for Sender {
     fn encode(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), Error> {
+        // Plain `take` would move the room of a chain where there is none.
         match self.chain.take_if(|_| true) {
             None => self.whole(event, out),
             Some(chain) => self.chained(chain, event, out),
