@@ -304,6 +304,7 @@ fn parent_hash(parent: &str) -> Hash {
 mod tests {
     use super::*;
     use crate::publish;
+    use crate::size::size;
 
     fn column(name: &str, text: &str) -> Column {
         let datum = publish::datum(name, text, Namespace::User, None);
@@ -318,7 +319,7 @@ mod tests {
             let column = map.get(Place::of(&name(n)))?;
             Some(column.datum.text.to_string())
         };
-        let count = 3 * FEW;
+        let count = size(3 * FEW, 3 * FEW, FEW + 4);
         for round in ["old", "new"] {
             for n in 0..count {
                 map.insert(Place::of(&name(n)).parent, column(&name(n), round));

@@ -9,7 +9,8 @@
 //! and two values. Explored are all interleavings with at most the number of
 //! preemptions that the model states, or with `ANY` number of them; a preemption
 //! is a switch to another thread while the running one could go on, and switches
-//! from threads that block are free. One run has at most `BRANCHES` operations on
+//! from threads that block are free. A check of every change explores at most
+//! `PREEMPTIONS` of those that are stated; with `MILIEU_LOOM=long` all. One run has at most `BRANCHES` operations on
 //! locks, atomics and condition variables. What loom does not model: spurious
 //! wake-ups, deadlines (`wait` is called without one), reference counts, and the
 //! counters named in `src/sync.rs`.
@@ -46,9 +47,16 @@ const BRANCHES: usize = 5_000;
 /// For models that are small enough to explore without a bound.
 const ANY: usize = usize::MAX;
 
+/// Most preemptions where there is a bound, unless all are wanted that a model states.
+const PREEMPTIONS: usize = 3;
+
 fn model(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = (preemptions != ANY).then_some(preemptions);
+    let most = match std::env::var_os("MILIEU_LOOM") {
+        Some(_) => preemptions,
+        None => preemptions.min(PREEMPTIONS),
+    };
+    builder.preemption_bound = (preemptions != ANY).then_some(most);
     builder.max_branches = BRANCHES;
     builder.check(run);
 }

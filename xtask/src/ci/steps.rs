@@ -15,8 +15,9 @@ use crate::{boot, built, cross, experiment, fuzz, goals, process, targets, tidy}
 const MINIMUM: &str = "target/minimum";
 const LOOM: &str = "target/loom";
 const MIRI: &str = "target/miri";
-const SANITIZER: &str = "target/sanitizer";
 const THREAD: &str = "target/thread";
+/// What is built for most machines by their name: with the address sanitizer, alone.
+const SANITIZED: &str = "target/x86_64-unknown-linux-gnu";
 
 /// Every step, in the order in which they run.
 pub const ALL: &[Step] = &[
@@ -102,7 +103,7 @@ pub const ALL: &[Step] = &[
         checks: "the unsafe code does nothing undefined",
         pace: Pace::Works,
         run: miri,
-        leaves: &[MIRI, SANITIZER],
+        leaves: &[MIRI, SANITIZED],
     },
     Step {
         name: "threads",
@@ -239,8 +240,8 @@ fn minimum(surroundings: &Surroundings) -> Result<Outcome> {
     all_beside([cargo])
 }
 
-/// The models of contexts are long, and each is a process of its own: those that share
-/// one wait for each other whenever the checker maps a stack.
+/// Each model of contexts is a process of its own: those that share one wait for each
+/// other whenever the checker maps a stack.
 fn loom(_: &Surroundings) -> Result<Outcome> {
     let test = |words: &Vec<String>| {
         let mut cargo = process::cargo(["test", "--profile", "models"]);
@@ -376,8 +377,8 @@ fn sanitized(packages: &[&str], programs: &[&str]) -> Result<Outcome> {
     test.args(programs)
         // The sanitizers are in the stable compiler too, behind this door.
         .env("RUSTC_BOOTSTRAP", "1")
+        // With a target named, this spares build scripts and macros, which are there.
         .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("CARGO_TARGET_DIR", SANITIZER)
         // Leaks are meant; and what stands in a frame shall stand on the stack.
         .env(
             "ASAN_OPTIONS",
@@ -410,6 +411,8 @@ fn threads(surroundings: &Surroundings) -> Result<Outcome> {
     let host = fuzz::host()?;
     let test = |programs: &Vec<String>| {
         let mut cargo = process::cargo_of("nightly", ["test", "-Zbuild-std", "--target", &host]);
+        // Without backtraces, which take the standard library more packages.
+        cargo.arg("-Zbuild-std-features=panic-unwind");
         // As it is by default: without servers and brokers.
         cargo.args(["-p", CAPI, "--no-fail-fast"]);
         cargo

@@ -232,9 +232,19 @@ impl Streams {
         if self.is_inside() {
             return None;
         }
-        let (answer, answers) = mpsc::sync_channel(1);
-        self.order(move |machine, now| _ = answer.send(question(machine, now)));
-        answers.recv().ok()
+        let answer = Arc::new(Mutex::new(None));
+        // A channel of answers would be compiled for each kind of them.
+        let (answered, done) = mpsc::channel::<()>();
+        let place = Arc::clone(&answer);
+        self.order(move |machine, now| {
+            let answer = question(machine, now);
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            drop(answered);
+        });
+        // Its end is that of the order, which may not have been carried out.
+        _ = done.recv();
+        let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
+        answer.take()
     }
 
     fn stream(&self, name: Name) -> Arc<Stream> {
