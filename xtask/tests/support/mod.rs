@@ -67,12 +67,16 @@ pub fn dist(dest: &Path, arguments: &[&str]) -> Command {
     xtask
 }
 
+/// Where Cargo has built this test.
+pub fn target() -> &'static Path {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+    target.expect("Cargo's folder")
+}
+
 /// Where the command and the libraries are, with all their features.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
-        let target = target.expect("Cargo's folder");
         let mut cargo = Command::new(env!("CARGO"));
         cargo
             .current_dir(root())
@@ -85,9 +89,9 @@ fn built() -> &'static Path {
                 "--examples",
             ])
             .arg("--target-dir")
-            .arg(target);
+            .arg(target());
         succeed(&mut cargo);
-        target.join("debug")
+        target().join("debug")
     })
 }
 
