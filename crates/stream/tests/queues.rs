@@ -9,7 +9,7 @@ use milieu_stream::{Delivery, Flow, Overflow, Streams, Subscriber, SystemClock, 
 use milieu_transfer::Origin;
 
 /// Miri interprets each step of it.
-const EVENTS: u64 = if cfg!(miri) { 60 } else { 20_000 };
+const EVENTS: u64 = if cfg!(miri) { 30 } else { 20_000 };
 
 /// Publishes in this thread while another takes, in one of several ways.
 fn check(delivery: Delivery, take: impl Fn(&mut Subscriber) -> Option<u64> + Sync) {
