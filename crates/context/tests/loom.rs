@@ -10,10 +10,10 @@
 //! preemptions that the model states, or with `ANY` number of them; a preemption
 //! is a switch to another thread while the running one could go on, and switches
 //! from threads that block are free. A check of every change explores at most
-//! `PREEMPTIONS` of those that are stated; with `MILIEU_LOOM=long` all. One run has at most `BRANCHES` operations on
-//! locks, atomics and condition variables. What loom does not model: spurious
-//! wake-ups, deadlines (`wait` is called without one), reference counts, and the
-//! counters named in `src/sync.rs`.
+//! `PREEMPTIONS` of those that are stated; with `MILIEU_LOOM=long` all. One run
+//! has at most `BRANCHES` operations on locks, atomics and condition variables.
+//! What loom does not model: spurious wake-ups, deadlines (`wait` is called
+//! without one), reference counts, and the counters named in `src/sync.rs`.
 
 #![cfg(loom)]
 

@@ -16,7 +16,8 @@ const MINIMUM: &str = "target/minimum";
 const LOOM: &str = "target/loom";
 const MIRI: &str = "target/miri";
 const THREAD: &str = "target/thread";
-/// What is built for most machines by their name: with the address sanitizer, alone.
+/// What is built for this machine by its name, where it is the most common one: with the
+/// address sanitizer, and libraries of tests.
 const SANITIZED: &str = "target/x86_64-unknown-linux-gnu";
 
 /// Every step, in the order in which they run.
