@@ -33,7 +33,11 @@ pub fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 /// Has Cargo link programs for a target with this compiler, unless the user has named one.
+/// `cc` is what Rust takes by itself: whenever Cargo is told so it builds everything anew.
 pub fn link_with(cargo: &mut Command, target: &str, compiler: &str) {
+    if compiler == "cc" {
+        return;
+    }
     let target = target.replace('-', "_").to_uppercase();
     let variable = format!("CARGO_TARGET_{target}_LINKER");
     if std::env::var_os(&variable).is_none() {
