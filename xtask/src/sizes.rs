@@ -72,7 +72,8 @@ const BUILDS: &[Build] = &[
     Build {
         name: "unwind-std",
         what: "the same as unwind, with the standard library built along (nightly); \
-               messages of panics do not name places in the sources",
+               messages of panics do not name places in the sources, and one while something \
+               is dropped ends the program",
         unwinds: true,
         with_std: true,
         says_why: true,
@@ -98,6 +99,22 @@ const BUILDS: &[Build] = &[
         with_std: true,
         says_why: false,
     },
+];
+
+/// What makes a library small whose panics are caught.
+const UNWIND_STD: [&str; 6] = [
+    // What is for whoever looks for a defect, and no message of an error has.
+    "-Zlocation-detail=none",
+    "-Zfmt-debug=shallow",
+    // Nothing is done for a panic while something is dropped: it ends the program.
+    "-Zpanic-in-drop=abort",
+    // With a frame pointer, tables to unwind by need not follow the stack through each
+    // function; those that call nobody are short.
+    "-Zunstable-options",
+    "-Cforce-frame-pointers=non-leaf",
+    // A function that is not there has no entry in these tables. With less there are more
+    // of them, and with more there is more code.
+    "-Cllvm-args=-inline-threshold=27",
 ];
 
 /// What a toolchain has to have for the builds that want it.
@@ -140,10 +157,7 @@ impl Build {
             // is left out, as it is where nothing unwinds.
             cargo.arg("-Zbuild-std=std,panic_unwind");
             cargo.arg("-Zbuild-std-features=panic-unwind,optimize_for_size");
-            // With a frame pointer, tables to unwind by need not follow the stack
-            // through each function.
-            let flags = "-Zlocation-detail=none -Cforce-frame-pointers=yes";
-            cargo.env("RUSTFLAGS", flags);
+            cargo.env("RUSTFLAGS", UNWIND_STD.join(" "));
             return cargo;
         }
         cargo.arg("-Zbuild-std=std,panic_abort");
