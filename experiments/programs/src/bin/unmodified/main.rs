@@ -8,8 +8,10 @@
 //!
 //! `program` says which. What all of them need of the machine they need at the same time,
 //! so that a ratio is of work that was done under the same conditions; how much that of the
-//! two which are the same differs from 1 is what the machine does by itself. Turns go on
-//! until it is known well enough what the ratios are, or `seconds` are over.
+//! two which are the same differs from 1 is what the machine does by itself. All four begin
+//! anew in each round, since where a process has its memory may make it slower for all its
+//! life; hence it is rounds whose ratios are compared, until it is known well enough what
+//! these are, or `seconds` are over.
 
 mod batch;
 mod server;
@@ -80,25 +82,36 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
     }
     let learned = stacks::learned(&profile)?;
 
-    let sides = Way::ALL.map(|way| side(way, RUNS));
-    let sides = sides.into_iter().collect::<Result<Vec<Side>, Failed>>()?;
-    let mut running = Vec::new();
-    for side in &sides {
-        running.push(program.start(side)?);
-    }
-    let mut seen = [(Stacks::default(), 0); Way::ALL.len()];
-    for ((side, one), seen) in sides.iter().zip(&mut running).zip(&mut seen) {
-        one.during(&mut |process| {
-            *seen = (stacks::of(process)?, stacks::address_space(process)?);
-            Ok(())
-        })
-        .map_err(|error| format!("{}: {error}", side.way.name()))?;
-    }
     let seconds = Duration::from_secs(whole(start, "seconds")?);
-    let turns = Turns::of(&mut running, seconds)?;
-    for (side, one) in sides.iter().zip(running) {
-        one.end()?;
-        side.check()?;
+    let begun = Instant::now();
+    let warm = Duration::from_secs(whole(start, "warm")?);
+    let mut rounds = Rounds::default();
+    let mut seen = [(Stacks::default(), 0); Way::ALL.len()];
+    for number in RUNS.. {
+        let sides = Way::ALL.map(|way| side(way, number));
+        let sides = sides.into_iter().collect::<Result<Vec<Side>, Failed>>()?;
+        let mut running = Vec::new();
+        for side in &sides {
+            running.push(program.start(side)?);
+        }
+        if number == RUNS {
+            for ((side, one), seen) in sides.iter().zip(&mut running).zip(&mut seen) {
+                one.during(&mut |process| {
+                    *seen = (stacks::of(process)?, stacks::address_space(process)?);
+                    Ok(())
+                })
+                .map_err(|error| format!("{}: {error}", side.way.name()))?;
+            }
+        }
+        let left = seconds.saturating_sub(begun.elapsed());
+        rounds.push(&Turns::of(&mut running, warm, left)?);
+        for (side, one) in sides.iter().zip(running) {
+            one.end()?;
+            side.check()?;
+        }
+        if rounds.are_enough() || begun.elapsed() >= seconds {
+            break;
+        }
     }
 
     let kib = |bytes: u64| number(bytes / 1024);
@@ -113,8 +126,9 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         ("stacks_kib_tuned", kib(after.bytes)),
         ("space_kib", kib(space)),
         ("space_kib_tuned", kib(space_tuned)),
-        ("portion_ms_native", turns.portion() * 1e3),
-        ("turns", number(turns.count() as u64)),
+        ("portion_ms_native", rounds.portion() * 1e3),
+        ("rounds", number(rounds.count() as u64)),
+        ("turns", number(rounds.turns as u64)),
     ];
     let mut measured: Vec<(String, f64)> = measured
         .into_iter()
@@ -122,8 +136,8 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         .collect();
     for way in [Way::Control, Way::Learning, Way::Tuned] {
         for (what, Interval { low, middle, high }) in [
-            ("throughput", turns.throughput(way)),
-            ("processor", turns.processor(way)),
+            ("throughput", rounds.throughput(way)),
+            ("processor", rounds.processor(way)),
         ] {
             let name = format!("{what}_{}", way.name());
             measured.push((format!("{name}_low"), low));
@@ -154,7 +168,7 @@ fn program(name: &str, scratch: &std::path::Path, size: u64) -> Result<Box<dyn P
     })
 }
 
-/// What work took, of each way in each turn.
+/// What work took, of each way in each turn of a round.
 #[derive(Default)]
 struct Turns {
     seconds: [Vec<f64>; Way::ALL.len()],
@@ -162,32 +176,30 @@ struct Turns {
 }
 
 impl Turns {
-    /// Intervals that reach no further from their middle are narrow enough.
-    const ASIDE: f64 = 0.01;
-    /// As many turns say something about intervals.
-    const LEAST: usize = 16;
-    /// Programs that compile while they run are done with that, of what is compared.
-    const WARM: Duration = Duration::from_secs(8);
+    /// So long the same four processes are compared.
+    const ROUND: Duration = Duration::from_secs(12);
 
-    /// The same work by each, as often, in as many turns as are needed, so long at most.
-    /// Without any time there is one turn.
-    fn of(running: &mut [Box<dyn Running>], at_most: Duration) -> Result<Turns, Failed> {
-        // What is done for the first time is not what is compared.
+    /// The same work by each, as often, so long at most. Without any time there is one turn.
+    /// What is done in the first seconds is not what is compared.
+    fn of(
+        running: &mut [Box<dyn Running>],
+        warm: Duration,
+        at_most: Duration,
+    ) -> Result<Turns, Failed> {
+        let warm = warm.min(at_most);
         let begun = Instant::now();
         loop {
             for one in running.iter_mut() {
                 one.work()?;
             }
-            if begun.elapsed() >= Self::WARM.min(at_most) {
+            if begun.elapsed() >= warm {
                 break;
             }
         }
         let mut turns = Turns::default();
-        let begun = Instant::now();
         loop {
             turns.take(running)?;
-            let is_known = turns.count() >= Self::LEAST && turns.are_known();
-            if is_known || begun.elapsed() >= at_most {
+            if begun.elapsed() >= (warm + Self::ROUND).min(at_most) {
                 return Ok(turns);
             }
         }
@@ -215,36 +227,82 @@ impl Turns {
     fn count(&self) -> usize {
         self.seconds[0].len()
     }
+}
 
-    fn are_known(&self) -> bool {
+/// What was seen in each round.
+#[derive(Default)]
+struct Rounds {
+    turns: usize,
+    portion: Vec<f64>,
+    throughput: [Vec<f64>; Way::ALL.len()],
+    processor: [Vec<f64>; Way::ALL.len()],
+}
+
+impl Rounds {
+    /// Intervals that reach no further from their middle are narrow enough.
+    const ASIDE: f64 = 0.01;
+    /// With fewer an interval says little of what is different from process to process.
+    const FEWEST: usize = 8;
+
+    fn push(&mut self, Turns { seconds, processor }: &Turns) {
+        self.turns += seconds[0].len();
+        self.portion.push(middle(&seconds[0]) / 2.0);
+        for way in Way::ALL {
+            let index = way as usize;
+            let throughput = ratio(&native(seconds, way), &seconds[index]);
+            self.throughput[index].push(throughput.middle);
+            let processor_time = ratio(&processor[index], &native(processor, way));
+            self.processor[index].push(processor_time.middle);
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.portion.len()
+    }
+
+    fn are_enough(&self) -> bool {
         let ways = [Way::Control, Way::Learning, Way::Tuned];
         let mut intervals = ways.map(|way| self.throughput(way)).into_iter();
-        intervals.all(|it| it.middle - it.low <= Self::ASIDE && it.high - it.middle <= Self::ASIDE)
+        self.count() >= Self::FEWEST
+            && intervals
+                .all(|it| it.middle - it.low <= Self::ASIDE && it.high - it.middle <= Self::ASIDE)
     }
 
     /// How long a portion of native work takes, in seconds.
     fn portion(&self) -> f64 {
-        middle(&self.seconds[0]) / 2.0
+        middle(&self.portion)
     }
 
-    /// How much faster it is than native, of pairs of the same turn.
+    /// How much faster it is than native.
     fn throughput(&self, way: Way) -> Interval {
-        ratio(&self.seconds[0], &self.seconds[way as usize])
+        Interval::of(&self.throughput[way as usize])
     }
 
     /// How much more processor time it needs than native has.
     fn processor(&self, way: Way) -> Interval {
-        ratio(&self.processor[way as usize], &self.processor[0])
+        Interval::of(&self.processor[way as usize])
+    }
+}
+
+/// What native ones took in each turn: both of them, unless one is compared with the other.
+fn native([native, control, ..]: &[Vec<f64>; Way::ALL.len()], other: Way) -> Vec<f64> {
+    let both = native.iter().zip(control);
+    match other {
+        Way::Native | Way::Control => native.clone(),
+        Way::Learning | Way::Tuned => both
+            .map(|(one, other)| f64::midpoint(*one, *other))
+            .collect(),
     }
 }
 
 /// The first in relation to the second, of pairs of the same turn.
 fn ratio(one: &[f64], other: &[f64]) -> Interval {
     let pairs = one.iter().zip(other);
-    Interval::of(pairs.map(|(one, other)| one / other).collect())
+    let ratios: Vec<f64> = pairs.map(|(one, other)| one / other).collect();
+    Interval::of(&ratios)
 }
 
-/// The median of what was measured, and between what it is with 95 %.
+/// The middle of what was measured, and between what it is with 95 %.
 struct Interval {
     low: f64,
     middle: f64,
@@ -252,25 +310,32 @@ struct Interval {
 }
 
 impl Interval {
-    /// By the signs of differences, so that the distribution does not matter.
-    fn of(mut values: Vec<f64>) -> Interval {
-        values.sort_by(f64::total_cmp);
-        let count = values.len();
-        let half = number(count as u64) / 2.0;
-        // How many are below the median: half of them, and the root of a quarter is the
-        // deviation of that.
+    /// Hodges' and Lehmann's estimate for ratios, the median of the means of any two of them,
+    /// with Wilcoxon's interval: single ones that are far away do not matter, and half as
+    /// many again would be needed to know the median as well.
+    fn of(ratios: &[f64]) -> Interval {
+        let logarithms: Vec<f64> = ratios.iter().map(|it| it.ln()).collect();
+        let tails = (0..logarithms.len()).map(|place| &logarithms[place..]);
+        let mut means: Vec<f64> = tails
+            .flat_map(|tail| tail.iter().map(|other| f64::midpoint(tail[0], *other)))
+            .collect();
+        means.sort_by(f64::total_cmp);
+        // How many of the means are below the true value, and the deviation of that.
+        let count = number(ratios.len() as u64);
+        let expected = count * (count + 1.0) / 4.0;
+        let deviation = (expected * (2.0 * count + 1.0) / 6.0).sqrt();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "less than the count, which is small"
+            reason = "less than there are, and none where it is below 0"
         )]
-        let rank = (half - 1.96 * (half / 2.0).sqrt()) as usize;
+        let rank = (expected - 1.96 * deviation) as usize;
         let aside = rank.saturating_sub(1);
-        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+        let at = |place: usize| means.get(place).map_or(f64::NAN, |it| it.exp());
         Interval {
             low: at(aside),
-            middle: middle(&values),
-            high: at(count.saturating_sub(aside + 1)),
+            middle: middle(&means).exp(),
+            high: at(means.len().saturating_sub(aside + 1)),
         }
     }
 }
@@ -291,4 +356,35 @@ fn middle(of: &[f64]) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "not that many")]
 fn number(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_wilcoxon_s() {
+        let ratios: Vec<f64> = (1..=10).map(|it| f64::from(it).exp()).collect();
+        let Interval { low, middle, high } = Interval::of(&ratios);
+        // Means of two are 1, 1.5, twice 2, twice 2.5, and three times 3; tables have 3 as well.
+        for (found, expected) in [(low, 3.0), (middle, 5.5), (high, 8.0)] {
+            assert!((found.ln() - expected).abs() < 1e-12, "{}", found.ln());
+        }
+        let one = Interval::of(&[1.5]);
+        assert!(
+            [one.low, one.middle, one.high]
+                .iter()
+                .all(|it| (it - 1.5).abs() < 1e-12)
+        );
+    }
+
+    #[test]
+    fn one_that_is_far_away_does_not_matter() {
+        let mut ratios: Vec<f64> = (0..40)
+            .map(|it| 1.0 + f64::from(it % 5 - 2) / 100.0)
+            .collect();
+        let before = Interval::of(&ratios).middle;
+        ratios[0] = 50.0;
+        assert!((Interval::of(&ratios).middle - before).abs() < 0.002);
+    }
 }
