@@ -102,7 +102,7 @@ const BUILDS: &[Build] = &[
 ];
 
 /// What makes a library small whose panics are caught.
-const UNWIND_STD: [&str; 6] = [
+const UNWIND_STD: [&str; 8] = [
     // What is for whoever looks for a defect, and no message of an error has.
     "-Zlocation-detail=none",
     "-Zfmt-debug=shallow",
@@ -114,7 +114,11 @@ const UNWIND_STD: [&str; 6] = [
     "-Cforce-frame-pointers=non-leaf",
     // A function that is not there has no entry in these tables. With less there are more
     // of them, and with more there is more code.
-    "-Cllvm-args=-inline-threshold=27",
+    "-Cllvm-args=-inline-threshold=8",
+    // Nor has one that is known not to unwind.
+    "-Cllvm-args=-force-remove-attribute=uwtable",
+    // What is computed on one way to a place is not copied to the others.
+    "-Cllvm-args=-enable-pre=false",
 ];
 
 /// What a toolchain has to have for the builds that want it.
