@@ -115,7 +115,7 @@ const UNWIND_STD: [&str; 8] = [
     // A function that is not there has no entry in these tables. With less there are more
     // of them, and with more there is more code.
     "-Cllvm-args=-inline-threshold=8",
-    // Nor has one that is known not to unwind.
+    // A function that is known not to unwind needs no entry in them.
     "-Cllvm-args=-force-remove-attribute=uwtable",
     // What is computed on one way to a place is not copied to the others.
     "-Cllvm-args=-enable-pre=false",
