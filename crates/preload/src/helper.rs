@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
 use milieu_threads::mediator::TOO_SHORT;
-use milieu_threads::rung::scheduling::Haste;
+use milieu_threads::rung;
 use milieu_threads::stack::{Process, Running};
 
 use crate::real::{self, Start};
@@ -186,7 +186,7 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
     let is_apart = leave_files();
     IS_APART.store(is_apart, Ordering::Release);
     let mut watcher = is_apart.then(Watcher::new);
-    let (mut has_told, mut is_hasty) = (false, false);
+    let (mut has_told, mut comes_first) = (false, false);
     loop {
         let calls = CALLS.load(Ordering::Acquire);
         if IS_OVER.load(Ordering::Acquire) {
@@ -195,9 +195,9 @@ unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
         let now = kernel::boot_time_ns();
         // Until somebody is mediated, there is nothing to wait for a lock for.
         let due = state::mediated().and_then(|served| {
-            if !replace(&mut is_hasty, true) {
-                // Whoever ends a turn must not wait for all whose turn it is.
-                let _haste = Haste::begin();
+            if let Some((rung, _)) = served.program.rung().filter(|_| !comes_first) {
+                comes_first = true;
+                rung::come_first(rung);
             }
             let due = served
                 .program

@@ -61,7 +61,7 @@ pub(super) struct Mediate {
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
     turn: u8,
 
-    /// How much of the time are turns at most, where so many have to wait
+    /// How much of the time turns take from critical threads at most, where so many have to wait
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=50))]
     turn_max: u8,
 
@@ -224,8 +224,8 @@ impl Mediate {
                  program `milieu thread run` mediates without privilege",
             )
         })?;
-        server::come_first(device.rung());
         let rung = device.rung();
+        rung::come_first(rung);
         self.say(
             &json!({"is": "ready", "rung": rung.name(), "restored": restored.restored}),
             &format!("mediating by {rung}{}", left_behind(restored)),

@@ -85,7 +85,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "PERCENT")]
     turn: Option<String>,
 
-    /// How much of the time are turns at most, where so many have to wait
+    /// How much of the time turns take from critical threads at most, where so many have to wait
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=50))]
     turn_max: Option<u8>,
 

@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use milieu_threads::attributes::Priority;
 use milieu_threads::packet::{self, Answer, Packet};
-use milieu_threads::rung::Rung;
 use milieu_threads::table::{Region, View};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -577,24 +576,4 @@ pub struct Placed {
     pub critical: Option<Priority>,
     /// Whether it has run away.
     pub is_demoted: bool,
-}
-
-/// The best place for the mediator itself: before all whom it moves, or it could not
-/// stop one that has run away.
-pub fn come_first(rung: Rung) {
-    use milieu_threads::kernel;
-    use milieu_threads::rung::scheduling;
-    let thread = kernel::thread_id();
-    let Ok(own) = scheduling::of(thread) else {
-        return;
-    };
-    // Above the most that a critical thread gets; where that is not permitted, as high
-    // as may be.
-    let mut first = scheduling::realtime(Priority::FIRST, &own, scheduling::priority_max());
-    first.realtime_priority = first.realtime_priority.saturating_add(1);
-    let nicer = milieu_threads::table::Scheduling { nice: -20, ..own };
-    let _ = match rung {
-        Rung::Realtime => scheduling::set(thread, &first),
-        _ => scheduling::set(thread, &nicer),
-    };
 }

@@ -11,13 +11,12 @@ use std::task::{Context as Task, Wake, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use milieu_threads::kernel;
-use milieu_threads::rung::scheduling::{self, Haste};
+use milieu_threads::{kernel, rung};
 
 use super::follow::Follow;
 use super::mediator::{Shared, found};
 use super::stacks::Stacks;
-use super::{Attributes, Entry, Priority, Role, Rung, Scheduling};
+use super::{Attributes, Entry, Role};
 
 /// How often critical threads are looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -110,7 +109,9 @@ impl Keeper {
             let program = &self.shared.program;
             // Without a place in the table it would be found, and be lazy.
             let _ = program.began(identity, tid, &Attributes::default(), true);
-            self.come_first(tid);
+            if let Some((rung, _)) = program.rung() {
+                rung::come_first(rung);
+            }
             let _ = tell.send(());
             let shared = self.shared.clone();
             self.run();
@@ -118,26 +119,6 @@ impl Keeper {
         })?;
         let _ = told.recv();
         Ok(thread)
-    }
-
-    /// Whoever watches run-aways must not wait for them, as far as that is permitted.
-    fn come_first(&self, tid: u32) {
-        let own = scheduling::of(tid).unwrap_or_default();
-        let first = match self.shared.program.rung() {
-            Some((Rung::Realtime, _)) => {
-                scheduling::realtime(Priority::FIRST, &own, scheduling::priority_max())
-            }
-            // What it begins for others does not inherit it.
-            Some(_) => Scheduling {
-                nice: -20,
-                is_reset_on_fork: true,
-                ..own
-            },
-            None => return,
-        };
-        let _ = scheduling::set(tid, &first);
-        // Also where it is not: whoever ends a turn must not wait for all whose turn it is.
-        let _haste = Haste::begin();
     }
 
     fn run(mut self) {

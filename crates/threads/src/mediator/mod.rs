@@ -57,9 +57,9 @@ pub struct Settings {
     /// How much of the processors urgent threads leave then at least, in percent: 1 to 50.
     /// Where it is less, as much of the time is turns for all others.
     pub turn_percent: u8,
-    /// How much of the time is turns at most if so many have to wait that they do not all
-    /// have their part in less, in percent: 1 to 50. Whoever had none by then waits for
-    /// longer than `lazy_wait_ns_max`.
+    /// How much of the time turns take from urgent threads at most if so many have to wait
+    /// that they do not all have their part in less, in percent: 1 to 50. Whoever had none
+    /// by then waits for longer than `lazy_wait_ns_max`.
     pub turn_percent_max: u8,
     /// For how long a critical thread may keep a processor without ever blocking,
     /// in nanoseconds of its processor time, before it is demoted.

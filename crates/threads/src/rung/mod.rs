@@ -27,6 +27,7 @@ use crate::kernel::{self, Errno};
 use crate::mediator::Placement;
 use crate::table::Scheduling;
 use cgroup::Groups;
+use scheduling::Haste;
 
 /// A means by which threads are put into regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -279,6 +280,36 @@ impl Means {
             groups.after_fork(kernel::process_id());
         }
     }
+}
+
+/// Has this thread, which mediates, come before all whom it moves, as far as that is
+/// permitted: it could not stop one that has run away, or would wait among all whose turn
+/// it is before it could end that. What it begins does not inherit it.
+pub fn come_first(rung: Rung) {
+    let tid = kernel::thread_id();
+    let Ok(own) = scheduling::of(tid) else {
+        return;
+    };
+    let most = scheduling::priority_max();
+    let realtime = |realtime_priority| Scheduling {
+        policy: libc::SCHED_RR as u8,
+        realtime_priority,
+        is_reset_on_fork: true,
+        ..own
+    };
+    let nicest = Scheduling {
+        nice: -20,
+        is_reset_on_fork: true,
+        ..own
+    };
+    let best = match rung {
+        Rung::Realtime => [realtime(most + 1), realtime(most)],
+        // A share, however large, is none that it may take ahead.
+        _ => [realtime(1), nicest],
+    };
+    let _ = best.iter().any(|it| scheduling::set(tid, it).is_ok());
+    // Nothing that ends with this.
+    let _ = Haste::begin();
 }
 
 /// How the kernel is to schedule a thread that belongs there, on a rung that was

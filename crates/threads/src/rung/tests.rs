@@ -163,3 +163,29 @@ fn nice_values_order_real_time_priorities() {
         assert!((-20..19).all(|nice| of(nice) >= of(nice + 1)));
     }
 }
+
+/// On every rung: in real time where that is permitted, else as far ahead as may be; and
+/// nobody whom it begins inherits it.
+#[test]
+fn who_mediates_comes_first() {
+    for rung in Rung::ALL {
+        let mediating = thread::spawn(move || {
+            let own = scheduling::of(kernel::thread_id()).expect("it runs");
+            come_first(rung);
+            let begun = thread::spawn(|| scheduling::of(kernel::thread_id()));
+            let begun = begun.join().expect("it has ended").expect("it ran");
+            let now = scheduling::of(kernel::thread_id()).expect("it runs");
+            (own, now, begun)
+        });
+        let (own, now, begun) = mediating.join().expect("it has ended");
+        let may_be_first = scheduling::has_privilege();
+        if may_be_first && rung == Rung::Realtime {
+            // Before every thread that is critical.
+            assert_eq!(now.realtime_priority, scheduling::priority_max() + 1);
+        }
+        let is_first = scheduling::is_realtime(now.policy) || now.nice == -20;
+        assert!(!may_be_first || is_first, "{rung} {now:?}");
+        assert!(!is_first || now.is_reset_on_fork, "{rung} {now:?}");
+        assert_eq!((begun.policy, begun.nice), (own.policy, own.nice), "{rung}");
+    }
+}

@@ -4,15 +4,17 @@
 //! [`Settings::lazy_wait_ns_max`](super::super::Settings::lazy_wait_ns_max). Who has one is
 //! seen by its processor time, which is looked at some times in that span. A turn begins
 //! early enough that all who are *due* have their part of it in time, as far as earlier
-//! turns tell how long a part is. As long as somebody is due, the turn is for those alone:
-//! who has had a part is lazy again. It ends in any case before turns are more than
-//! `turn_percent_max` of the time.
+//! turns tell how long a part is, and whoever would be due before there can be another one
+//! has it as well. As long as somebody is due, the turn is for those alone: who has had a
+//! part is lazy again. After it there is none until what urgent threads did not have in it
+//! is no more than `turn_percent_max` of the time.
 //!
 //! Urgent threads leave `turn_percent` of the processors to others. If they left less since
 //! the last turn, the next one comes without anybody who is due, and goes on for all until
 //! turns were as much of the time. Where no lazy thread is known, somebody may wait for the
 //! one processor that an urgent thread has, so that it is of one that they leave so much.
 
+use super::super::Settings;
 use super::{Machine, Node, Sink};
 use crate::table::Slot;
 
@@ -42,7 +44,7 @@ const RAN_NS: u64 = 500_000;
 
 /// How often lazy threads are looked at in a turn, and in how many times the time that
 /// takes.
-const POLL_NS: u64 = 4_000_000;
+const POLL_NS: u64 = 2_000_000;
 const LOOKING: u64 = 20;
 
 /// When lazy threads have their turn.
@@ -162,15 +164,23 @@ impl Machine<'_> {
         }
         let end = since.saturating_add(wait);
         let pause = since.saturating_add(self.turns.pause_ns);
-        let ahead = self.ahead_ns(now_ns);
+        let turn = self.turn_ns(now_ns);
+        let ahead = turn.saturating_add(wait / LOOKS).min(wait / 2);
         let is_due = now_ns >= pause && self.mark_due(now_ns, ahead, watch) > 0;
         if now_ns < end && !is_due {
             let next_look = self.turns.looked_ns.saturating_add(wait / LOOKS);
             return next_look.max(pause).min(end);
         }
         self.look(now_ns, watch);
-        // Whoever is due soon would have a turn of its own right after this one.
-        let due = self.mark_due(now_ns, ahead.saturating_add(wait / 8), watch);
+        // Whoever is due before there can be another turn has this one.
+        let until = turn.saturating_add(self.pause_ns(turn, 0)).max(wait / 8);
+        let due = self.mark_due(now_ns, ahead.saturating_add(until), watch);
+        if self.turns.pause_ns > 0 {
+            let late = pause.saturating_sub(wait);
+            let mut was_too_short = false;
+            self.each_waiting(|_, it| was_too_short |= it.is_due && it.waits_since(late));
+            self.turns.was_too_short |= was_too_short;
+        }
         let percent = self.settings.turn_percent.clamp(1, 99);
         // Of those who are not known nobody is seen to wait.
         let all = watch.processors();
@@ -200,16 +210,13 @@ impl Machine<'_> {
     fn go_on(&mut self, since: u64, now_ns: u64, watch: &mut dyn Watch, out: Sink<'_>) -> u64 {
         let elapsed = now_ns.saturating_sub(since);
         let (threads, mut due) = self.look(now_ns, watch);
-        self.turns.fast_ns = 0;
         let served = self.turns.due.saturating_sub(due);
         if served == 0 && due > 0 {
             due = self.forget_asleep(now_ns, watch);
         }
-        let percent_max = self
-            .settings
-            .turn_percent_max
-            .max(self.settings.turn_percent);
-        let most = beside(self.wait_ns(), percent_max).max(self.turns.owed_ns);
+        let most = beside(self.wait_ns(), self.percent_max()).max(self.turns.owed_ns);
+        let had_ns = self.turns.fast_ns / watch.processors().max(1);
+        let pause_ns = self.pause_ns(elapsed.min(most), had_ns);
         let turns = &mut self.turns;
         if served > 0 {
             turns.served += served;
@@ -219,7 +226,7 @@ impl Machine<'_> {
         turns.due = due;
         if elapsed >= most || (elapsed >= turns.owed_ns && due == 0) {
             turns.learn(now_ns, since);
-            turns.pause_ns = beside(elapsed.min(most), 100 - percent_max.clamp(1, 50));
+            (turns.pause_ns, turns.fast_ns) = (pause_ns, 0);
             turns.is_turn = false;
             turns.since_ns = Some(now_ns);
             self.place_all(out);
@@ -233,18 +240,31 @@ impl Machine<'_> {
         now_ns.saturating_add(poll).min(end)
     }
 
-    /// How long before a thread has waited for too long a turn begins: as long as all take
-    /// that could be in it.
-    fn ahead_ns(&mut self, now_ns: u64) -> u64 {
-        let wait = self.wait_ns();
+    /// How long a turn takes in which all have their part.
+    fn turn_ns(&mut self, now_ns: u64) -> u64 {
         // Critical threads have a part as well.
         let mut waiting = 1_u64;
         self.each_waiting(|_, node| {
-            let waits = node.waits_since(now_ns.saturating_sub(wait / 2));
-            waiting += u64::from(waits && !node.is_asleep);
+            waiting += u64::from(node.waits_since(now_ns) && !node.is_asleep);
         });
-        let parts = self.turns.part_ns.saturating_mul(waiting);
-        parts.saturating_add(wait / LOOKS).min(wait / 2)
+        self.turns.part_ns.saturating_mul(waiting)
+    }
+
+    /// How long there is no turn after one of which urgent threads had so much of each
+    /// processor: until what they did not have is no more than it may be.
+    fn pause_ns(&self, turn_ns: u64, had_ns: u64) -> u64 {
+        let had_ns = had_ns.min(turn_ns);
+        let rest = beside(turn_ns - had_ns, 100 - self.percent_max().clamp(1, 50));
+        rest.saturating_sub(had_ns)
+    }
+
+    fn percent_max(&self) -> u8 {
+        let Settings {
+            turn_percent,
+            turn_percent_max,
+            ..
+        } = self.settings;
+        turn_percent_max.max(turn_percent)
     }
 
     /// Sees who has run since the last look, and so is due no more, and what urgent threads

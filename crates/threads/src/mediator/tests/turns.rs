@@ -39,24 +39,29 @@ const MILLISECOND: u64 = 1_000_000;
 /// What a thread runs at a time, by the clock of a kernel that looks 250 times a second.
 const SLICE: u64 = 4 * MILLISECOND;
 
-/// A processor with lazy threads that always want it, but for those that sleep, and a
-/// critical one that never gives it away: who is lazy then never runs.
-struct Processor {
+/// Processors, each with as many lazy threads that always want it, but for those that sleep,
+/// and a critical one that never gives it away: who is lazy then never runs. That of the
+/// second comes late.
+struct Processors {
+    count: usize,
     cpu_ns: Vec<u64>,
     waited_since: Vec<u64>,
     waits: Vec<u64>,
     sleeping: usize,
     turns_ns: u64,
-    runs_next: usize,
+    runs_next: Vec<usize>,
 }
 
-impl Watch for Processor {
+/// When the second critical thread comes.
+const LATE: u64 = 350 * MILLISECOND;
+
+impl Watch for Processors {
     fn takes_ns(&self) -> u64 {
         500
     }
 
     fn processors(&self) -> u64 {
-        1
+        self.count as u64
     }
 
     fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
@@ -68,22 +73,31 @@ impl Watch for Processor {
     }
 }
 
-impl Processor {
-    /// A slice goes by: that of the next one, the critical one among them, which may run.
+impl Processors {
+    /// A slice goes by, of each: that of the next one, the critical one among them, which may
+    /// run.
     fn run(&mut self, machine: &Machine<'_>, now: u64) {
-        let count = self.cpu_ns.len() - 1;
-        let may_run = |at: usize| {
-            let placement = machine.placement(Slot(at as u32));
-            at == count || (at >= self.sleeping && placement == Some(Placement::Own))
-        };
-        let next = (0..=count).map(|it| (self.runs_next + it) % (count + 1));
-        let next = next.into_iter().find(|it| may_run(*it)).expect("somebody");
-        self.runs_next = next + 1;
         self.turns_ns += u64::from(machine.is_turn()) * SLICE;
-        self.cpu_ns[next] += SLICE;
-        if next < count {
-            self.waits.push(now - self.waited_since[next]);
-            self.waited_since[next] = now + SLICE;
+        let lazy = self.waited_since.len();
+        for processor in 0..self.count {
+            let is_busy = now >= processor as u64 * LATE;
+            let may_run = |at: usize| {
+                let is_lazy = at < lazy && at % self.count == processor;
+                let is_own = machine.placement(Slot(at as u32)) == Some(Placement::Own);
+                let may_lazy = is_lazy && at >= self.sleeping && (is_own || !is_busy);
+                may_lazy || is_busy && at == lazy + processor
+            };
+            let all = lazy + self.count;
+            let mut next = (0..all).map(|it| (self.runs_next[processor] + it) % all);
+            let Some(next) = next.find(|it| may_run(*it)) else {
+                continue;
+            };
+            self.runs_next[processor] = next + 1;
+            self.cpu_ns[next] += SLICE;
+            if next < lazy {
+                self.waits.push(now - self.waited_since[next]);
+                self.waited_since[next] = now + SLICE;
+            }
         }
     }
 }
@@ -104,37 +118,45 @@ impl Seen {
 }
 
 fn seen(threads: usize, sleeping: usize, settings: Settings) -> Seen {
-    let mut nodes = vec![Node::default(); threads + 1];
+    seen_on(1, threads, sleeping, settings)
+}
+
+fn seen_on(count: usize, threads: usize, sleeping: usize, settings: Settings) -> Seen {
+    let mut nodes = vec![Node::default(); threads + count];
     let mut machine = Machine::new(&mut nodes, settings);
-    let mut processor = Processor {
-        cpu_ns: vec![0; threads + 1],
+    let mut processors = Processors {
+        count,
+        cpu_ns: vec![0; threads + count],
         waited_since: vec![SLICE; threads],
         waits: Vec::new(),
         sleeping,
         turns_ns: 0,
-        runs_next: 0,
+        runs_next: vec![0; count],
     };
-    for slot in 0..threads as u32 {
+    let threads = threads as u32;
+    for slot in 0..threads {
         machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
     }
-    machine.add(Slot(threads as u32), 0, nice(0), &mut |_| {});
+    for slot in threads..threads + count as u32 {
+        machine.add(Slot(slot), slot, nice(0), &mut |_| {});
+    }
     let begun = SLICE;
     let end = begun + 20 * settings.lazy_wait_ns_max.expect("there is one");
     let (mut now, mut next) = (begun, 0);
     while now < end {
         if next <= now {
-            let due = machine.tick(now, &mut processor, &mut |_| {});
+            let due = machine.tick(now, &mut processors, &mut |_| {});
             next = due.expect("somebody waits");
         }
-        processor.run(&machine, now);
+        processors.run(&machine, now);
         now += SLICE;
     }
-    let mut waits = processor.waits;
-    let left = processor.waited_since.iter().skip(sleeping);
+    let mut waits = processors.waits;
+    let left = processors.waited_since.iter().skip(sleeping);
     waits.extend(left.map(|it| now.saturating_sub(*it)));
     Seen {
         waits,
-        turns: processor.turns_ns as f64 / (now - begun) as f64,
+        turns: processors.turns_ns as f64 / (now - begun) as f64,
         was_too_short: machine.was_too_short(),
     }
 }
@@ -154,6 +176,18 @@ fn nobody_waits_for_longer_than_is_set() {
             assert!(seen.worst() <= wait + 4 && !seen.was_too_short, "{case:?}");
             assert!((0.045..=0.5).contains(&seen.turns), "{case:?}");
         }
+    }
+}
+
+/// Also where those of one processor have had a part lately, and those of the other have not.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn nobody_waits_for_the_turn_of_another_processor() {
+    for threads in [2, 16, 64] {
+        let settings = Settings::default();
+        let seen = seen_on(2, 2 * threads, 0, settings);
+        let case = (threads, seen.worst(), seen.turns);
+        assert!(seen.worst() <= 1004 && !seen.was_too_short, "{case:?}");
     }
 }
 
