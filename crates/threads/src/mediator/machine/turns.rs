@@ -45,7 +45,7 @@ const RAN_NS: u64 = 500_000;
 /// How often lazy threads are looked at in a turn, and in how many times the time that
 /// takes.
 const POLL_NS: u64 = 2_000_000;
-const LOOKING: u64 = 20;
+const LOOKING: u64 = 10;
 
 /// When lazy threads have their turn.
 #[derive(Debug, Clone, Copy)]
@@ -211,7 +211,8 @@ impl Machine<'_> {
         let elapsed = now_ns.saturating_sub(since);
         let (threads, mut due) = self.look(now_ns, watch);
         let served = self.turns.due.saturating_sub(due);
-        if served == 0 && due > 0 {
+        let is_stuck = now_ns >= self.turns.served_ns.saturating_add(2 * PART_NS);
+        if served == 0 && due > 0 && is_stuck {
             due = self.forget_asleep(now_ns, watch);
         }
         let most = beside(self.wait_ns(), self.percent_max()).max(self.turns.owed_ns);
@@ -268,13 +269,15 @@ impl Machine<'_> {
     }
 
     /// Sees who has run since the last look, and so is due no more, and what urgent threads
-    /// had meanwhile. Returns how many threads were looked at, and how many of them are still
-    /// due.
+    /// had meanwhile. In a turn whoever is not due is not looked at, nor has a processor.
+    /// Returns how many threads were looked at, and how many of them are still due.
     fn look(&mut self, now_ns: u64, watch: &mut dyn Watch) -> (u64, u32) {
         let before = core::mem::replace(&mut self.turns.looked_ns, now_ns);
         let (mut threads, mut due, mut fast_ns) = (0, 0, 0_u64);
+        let turns = self.turns;
         self.each(|slot, node| {
-            if !node.is_fast && !node.is_waiting() {
+            let may_run = !turns.is_turn || turns.is_for(node);
+            if !node.is_fast && !(node.is_waiting() && may_run) {
                 return;
             }
             threads += 1;
