@@ -3,7 +3,7 @@
 //! notes anything, asleep for most of the time, and gone with the program's last thread.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::mem::{MaybeUninit, replace};
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 

@@ -277,7 +277,7 @@ impl Machine<'_> {
         let turns = self.turns;
         self.each(|slot, node| {
             let may_run = !turns.is_turn || turns.is_for(node);
-            if !node.is_fast && !(node.is_waiting() && may_run) {
+            if !(node.is_fast || node.is_waiting() && may_run) {
                 return;
             }
             threads += 1;
