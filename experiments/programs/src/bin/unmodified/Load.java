@@ -1,4 +1,5 @@
-// Eight threads for each line of input, of which each fills and sorts tables of objects.
+// Eight threads for each line of input, of which each fills and sorts tables of objects, one
+// by one.
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -10,7 +11,15 @@ public class Load {
     static CountDownLatch begun = new CountDownLatch(0);
     static CountDownLatch held = new CountDownLatch(0);
 
-    static void work(int size, int seed) {
+    static final int TABLES = 60;
+
+    static void work(int size) {
+        for (int seed = 1; seed <= TABLES; seed++) {
+            sort(size, seed);
+        }
+    }
+
+    static void sort(int size, int seed) {
         HashMap<String, Integer> table = new HashMap<>();
         long number = seed;
         for (int i = 0; i < size; i++) {
@@ -53,7 +62,7 @@ public class Load {
             } else if (line.equals("go on")) {
                 held.countDown();
             } else {
-                for (Thread thread : start(() -> work(size, 1))) {
+                for (Thread thread : start(() -> work(size))) {
                     thread.join();
                 }
             }

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use experiments::{Failed, text, whole};
 use milieu_bench::run::protocol::{self, Measured, Measurement, Start};
+use milieu_bench::statistics::Ratio;
 
 use side::{Side, Way};
 use stacks::Stacks;
@@ -84,7 +85,8 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
 
     let seconds = Duration::from_secs(whole(start, "seconds")?);
     let begun = Instant::now();
-    let warm = Duration::from_secs(whole(start, "warm")?);
+    let of = |name| Ok::<_, Failed>(Duration::from_secs(whole(start, name)?).min(seconds));
+    let (warm, length) = (of("warm")?, of("round")?);
     let mut rounds = Rounds::default();
     let mut seen = [(Stacks::default(), 0); Way::ALL.len()];
     for number in RUNS.. {
@@ -103,8 +105,8 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
                 .map_err(|error| format!("{}: {error}", side.way.name()))?;
             }
         }
-        let left = seconds.saturating_sub(begun.elapsed());
-        rounds.push(&Turns::of(&mut running, warm, left)?);
+        let round = Round::of(&mut running, warm, length)?;
+        rounds.0.push(round);
         for (side, one) in sides.iter().zip(running) {
             one.end()?;
             side.check()?;
@@ -127,22 +129,22 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         ("space_kib", kib(space)),
         ("space_kib_tuned", kib(space_tuned)),
         ("portion_ms_native", rounds.portion() * 1e3),
-        ("rounds", number(rounds.count() as u64)),
-        ("turns", number(rounds.turns as u64)),
+        ("rounds", number(rounds.0.len() as u64)),
+        ("turns", f64::from(rounds.turns())),
     ];
     let mut measured: Vec<(String, f64)> = measured
         .into_iter()
         .map(|(name, number)| (name.to_owned(), number))
         .collect();
     for way in [Way::Control, Way::Learning, Way::Tuned] {
-        for (what, Interval { low, middle, high }) in [
+        for (what, Between { low, ratio, high }) in [
             ("throughput", rounds.throughput(way)),
             ("processor", rounds.processor(way)),
         ] {
             let name = format!("{what}_{}", way.name());
             measured.push((format!("{name}_low"), low));
             measured.push((format!("{name}_high"), high));
-            measured.push((name, middle));
+            measured.push((name, ratio));
         }
     }
     let measured = measured.into_iter().map(|(name, number)| {
@@ -168,25 +170,22 @@ fn program(name: &str, scratch: &std::path::Path, size: u64) -> Result<Box<dyn P
     })
 }
 
-/// What work took, of each way in each turn of a round.
+/// What all turns of a round took together, of each way.
 #[derive(Default)]
-struct Turns {
-    seconds: [Vec<f64>; Way::ALL.len()],
-    processor: [Vec<f64>; Way::ALL.len()],
+struct Round {
+    turns: u32,
+    seconds: [f64; Way::ALL.len()],
+    processor: [f64; Way::ALL.len()],
 }
 
-impl Turns {
-    /// So long the same four processes are compared.
-    const ROUND: Duration = Duration::from_secs(12);
-
-    /// The same work by each, as often, so long at most. Without any time there is one turn.
-    /// What is done in the first seconds is not what is compared.
+impl Round {
+    /// The same work by each, as often. What is done first is not compared. Without any time
+    /// there is one turn.
     fn of(
         running: &mut [Box<dyn Running>],
         warm: Duration,
-        at_most: Duration,
-    ) -> Result<Turns, Failed> {
-        let warm = warm.min(at_most);
+        length: Duration,
+    ) -> Result<Round, Failed> {
         let begun = Instant::now();
         loop {
             for one in running.iter_mut() {
@@ -196,159 +195,95 @@ impl Turns {
                 break;
             }
         }
-        let mut turns = Turns::default();
+        let mut round = Round::default();
+        let begun = Instant::now();
         loop {
-            turns.take(running)?;
-            if begun.elapsed() >= (warm + Self::ROUND).min(at_most) {
-                return Ok(turns);
+            round.turn(running)?;
+            if begun.elapsed() >= length {
+                return Ok(round);
             }
         }
     }
 
-    /// A turn: there and back again, so that nobody has it by a machine that becomes slower
-    /// or faster meanwhile. Who begins changes.
-    fn take(&mut self, running: &mut [Box<dyn Running>]) -> Result<(), Failed> {
+    /// There and back again, so that nobody has it by a machine that becomes slower or
+    /// faster meanwhile. Who begins changes.
+    fn turn(&mut self, running: &mut [Box<dyn Running>]) -> Result<(), Failed> {
         let mut order = [0, 1, 2, 3];
-        order.rotate_left(self.count() % Way::ALL.len());
-        let mut taken = [(0.0, 0.0); Way::ALL.len()];
+        order.rotate_left(self.turns as usize % Way::ALL.len());
         for index in order.into_iter().chain(order.into_iter().rev()) {
             let one = &mut running[index];
             let before = one.processor()?;
-            taken[index].0 += one.work()?;
-            taken[index].1 += one.processor()? - before;
+            self.seconds[index] += one.work()?;
+            self.processor[index] += one.processor()? - before;
         }
-        for (index, (seconds, processor)) in taken.into_iter().enumerate() {
-            self.seconds[index].push(seconds);
-            self.processor[index].push(processor);
-        }
+        self.turns += 1;
         Ok(())
     }
-
-    fn count(&self) -> usize {
-        self.seconds[0].len()
-    }
 }
 
-/// What was seen in each round.
+/// Rounds, each with processes of its own.
 #[derive(Default)]
-struct Rounds {
-    turns: usize,
-    portion: Vec<f64>,
-    throughput: [Vec<f64>; Way::ALL.len()],
-    processor: [Vec<f64>; Way::ALL.len()],
-}
+struct Rounds(Vec<Round>);
 
 impl Rounds {
-    /// Intervals that reach no further from their middle are narrow enough.
-    const ASIDE: f64 = 0.01;
+    /// Intervals that reach no further from the ratio are narrow enough.
+    const ASIDE: f64 = 0.006;
     /// With fewer an interval says little of what is different from process to process.
     const FEWEST: usize = 8;
 
-    fn push(&mut self, Turns { seconds, processor }: &Turns) {
-        self.turns += seconds[0].len();
-        self.portion.push(middle(&seconds[0]) / 2.0);
-        for way in Way::ALL {
-            let index = way as usize;
-            let throughput = ratio(&native(seconds, way), &seconds[index]);
-            self.throughput[index].push(throughput.middle);
-            let processor_time = ratio(&processor[index], &native(processor, way));
-            self.processor[index].push(processor_time.middle);
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.portion.len()
-    }
-
     fn are_enough(&self) -> bool {
         let ways = [Way::Control, Way::Learning, Way::Tuned];
-        let mut intervals = ways.map(|way| self.throughput(way)).into_iter();
-        self.count() >= Self::FEWEST
-            && intervals
-                .all(|it| it.middle - it.low <= Self::ASIDE && it.high - it.middle <= Self::ASIDE)
+        let mut ratios = ways.map(|way| self.throughput(way)).into_iter();
+        self.0.len() >= Self::FEWEST
+            && ratios
+                .all(|it| it.ratio - it.low <= Self::ASIDE && it.high - it.ratio <= Self::ASIDE)
+    }
+
+    fn turns(&self) -> u32 {
+        self.0.iter().map(|round| round.turns).sum()
     }
 
     /// How long a portion of native work takes, in seconds.
     fn portion(&self) -> f64 {
-        middle(&self.portion)
+        let native = self.0.iter().map(|round| round.seconds[0]).sum::<f64>();
+        native / f64::from(2 * self.turns())
     }
 
     /// How much faster it is than native.
-    fn throughput(&self, way: Way) -> Interval {
-        Interval::of(&self.throughput[way as usize])
+    fn throughput(&self, way: Way) -> Between {
+        let rounds = self.0.iter().map(|round| &round.seconds);
+        Between::of(rounds.map(|it| (native(it, way), it[way as usize])))
     }
 
     /// How much more processor time it needs than native has.
-    fn processor(&self, way: Way) -> Interval {
-        Interval::of(&self.processor[way as usize])
+    fn processor(&self, way: Way) -> Between {
+        let rounds = self.0.iter().map(|round| &round.processor);
+        Between::of(rounds.map(|it| (it[way as usize], native(it, way))))
     }
 }
 
-/// What native ones took in each turn: both of them, unless one is compared with the other.
-fn native([native, control, ..]: &[Vec<f64>; Way::ALL.len()], other: Way) -> Vec<f64> {
-    let both = native.iter().zip(control);
+/// What native ones took: both of them, unless one is compared with the other.
+fn native([native, control, ..]: &[f64; Way::ALL.len()], other: Way) -> f64 {
     match other {
-        Way::Native | Way::Control => native.clone(),
-        Way::Learning | Way::Tuned => both
-            .map(|(one, other)| f64::midpoint(*one, *other))
-            .collect(),
+        Way::Native | Way::Control => *native,
+        Way::Learning | Way::Tuned => native.midpoint(*control),
     }
 }
 
-/// The first in relation to the second, of pairs of the same turn.
-fn ratio(one: &[f64], other: &[f64]) -> Interval {
-    let pairs = one.iter().zip(other);
-    let ratios: Vec<f64> = pairs.map(|(one, other)| one / other).collect();
-    Interval::of(&ratios)
-}
-
-/// The middle of what was measured, and between what it is with 95 %.
-struct Interval {
+/// A ratio, and between what it is with 95 %; it is its own interval where there is one
+/// round only, and no number where somebody took nothing.
+struct Between {
     low: f64,
-    middle: f64,
+    ratio: f64,
     high: f64,
 }
 
-impl Interval {
-    /// Hodges' and Lehmann's estimate for ratios, the median of the means of any two of them,
-    /// with Wilcoxon's interval: single ones that are far away do not matter, and half as
-    /// many again would be needed to know the median as well.
-    fn of(ratios: &[f64]) -> Interval {
-        let logarithms: Vec<f64> = ratios.iter().map(|it| it.ln()).collect();
-        let tails = (0..logarithms.len()).map(|place| &logarithms[place..]);
-        let mut means: Vec<f64> = tails
-            .flat_map(|tail| tail.iter().map(|other| f64::midpoint(tail[0], *other)))
-            .collect();
-        means.sort_by(f64::total_cmp);
-        // How many of the means are below the true value, and the deviation of that.
-        let count = number(ratios.len() as u64);
-        let expected = count * (count + 1.0) / 4.0;
-        let deviation = (expected * (2.0 * count + 1.0) / 6.0).sqrt();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "less than there are, and none where it is below 0"
-        )]
-        let rank = (expected - 1.96 * deviation) as usize;
-        let aside = rank.saturating_sub(1);
-        let at = |place: usize| means.get(place).map_or(f64::NAN, |it| it.exp());
-        Interval {
-            low: at(aside),
-            middle: middle(&means).exp(),
-            high: at(means.len().saturating_sub(aside + 1)),
-        }
-    }
-}
-
-/// The median.
-fn middle(of: &[f64]) -> f64 {
-    let mut sorted = of.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    match (sorted.get(half), sorted.get(half.wrapping_sub(1))) {
-        (Some(upper), Some(lower)) if sorted.len() % 2 == 0 => f64::midpoint(*lower, *upper),
-        (Some(one), _) => *one,
-        _ => f64::NAN,
+impl Between {
+    fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Between {
+        let ratio = Ratio::of(&pairs.collect::<Vec<_>>());
+        let (ratio, confidence) = ratio.map_or((f64::NAN, None), |it| (it.ratio, it.confidence));
+        let (low, high) = confidence.unwrap_or((ratio, ratio));
+        Between { low, ratio, high }
     }
 }
 
@@ -356,35 +291,4 @@ fn middle(of: &[f64]) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "not that many")]
 fn number(count: u64) -> f64 {
     count as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_interval_is_wilcoxon_s() {
-        let ratios: Vec<f64> = (1..=10).map(|it| f64::from(it).exp()).collect();
-        let Interval { low, middle, high } = Interval::of(&ratios);
-        // Means of two are 1, 1.5, twice 2, twice 2.5, and three times 3; tables have 3 as well.
-        for (found, expected) in [(low, 3.0), (middle, 5.5), (high, 8.0)] {
-            assert!((found.ln() - expected).abs() < 1e-12, "{}", found.ln());
-        }
-        let one = Interval::of(&[1.5]);
-        assert!(
-            [one.low, one.middle, one.high]
-                .iter()
-                .all(|it| (it - 1.5).abs() < 1e-12)
-        );
-    }
-
-    #[test]
-    fn one_that_is_far_away_does_not_matter() {
-        let mut ratios: Vec<f64> = (0..40)
-            .map(|it| 1.0 + f64::from(it % 5 - 2) / 100.0)
-            .collect();
-        let before = Interval::of(&ratios).middle;
-        ratios[0] = 50.0;
-        assert!((Interval::of(&ratios).middle - before).abs() < 0.002);
-    }
 }
