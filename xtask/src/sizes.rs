@@ -73,7 +73,7 @@ const BUILDS: &[Build] = &[
         name: "unwind-std",
         what: "the same as unwind, with the standard library built along (nightly); \
                messages of panics do not name places in the sources, and one while something \
-               is dropped ends the program",
+               is dropped, or for more memory than there are addresses, ends the program",
         unwinds: true,
         with_std: true,
         says_why: true,
@@ -121,6 +121,16 @@ const UNWIND_STD: [&str; 8] = [
     "-Cllvm-args=-enable-pre=false",
 ];
 
+/// How the names end of those functions that panic where there is no memory, or would have to
+/// be more than there are addresses. Whoever makes a list or a text longer calls one: were such
+/// a panic to be caught, a tenth of all functions would be there to be unwound for nothing else.
+const NO_MEMORY: [&str; 4] = [
+    "5alloc18handle_alloc_error",
+    "7raw_vec12handle_error",
+    "7raw_vec17capacity_overflow",
+    "11Fallibility17capacity_overflow",
+];
+
 /// What a toolchain has to have for the builds that want it.
 const NIGHTLY: &str = "nightly";
 const NIGHTLY_REMEDY: &str = "rustup toolchain install nightly --component rust-src";
@@ -143,8 +153,9 @@ impl Build {
         }
     }
 
-    /// Cargo, as it has to be called, but for what is to be built.
-    fn cargo(&self, target: &Target) -> Command {
+    /// Cargo, as it has to be called, but for what is to be built. No panic of the functions
+    /// `that_end` is caught.
+    fn cargo(&self, target: &Target, that_end: &[String]) -> Command {
         let first = ["rustc", "--profile", self.profile(), "--lib"];
         if !self.with_std {
             let mut cargo = process::cargo(first);
@@ -161,7 +172,10 @@ impl Build {
             // is left out, as it is where nothing unwinds.
             cargo.arg("-Zbuild-std=std,panic_unwind");
             cargo.arg("-Zbuild-std-features=panic-unwind,optimize_for_size");
-            cargo.env("RUSTFLAGS", UNWIND_STD.join(" "));
+            let forced = |name| format!("-Cllvm-args=-force-attribute={name}:nounwind");
+            let flags = UNWIND_STD.map(str::to_owned).into_iter();
+            let flags: Vec<String> = flags.chain(that_end.iter().map(forced)).collect();
+            cargo.env("RUSTFLAGS", flags.join(" "));
             return cargo;
         }
         cargo.arg("-Zbuild-std=std,panic_abort");
@@ -309,7 +323,10 @@ pub fn run(arguments: &Arguments) -> Result<bool> {
         sets.is_empty() || sets.iter().any(|name| name == set.name)
     };
     let trivial = Workshop::new(target, &BUILDS[0])?.trivial()?;
-    let workshop = Workshop::new(target, build)?;
+    let mut workshop = Workshop::new(target, build)?;
+    if build.unwinds && build.with_std {
+        workshop.that_end = workshop.without_memory(&SETS[0])?;
+    }
     let alike = match build.name == BUILDS[0].name {
         true => trivial,
         false => workshop.trivial()?,
@@ -423,6 +440,8 @@ struct Workshop {
     target: &'static Target,
     build: &'static Build,
     folder: PathBuf,
+    /// Functions whose panics end the program, as the linker calls them.
+    that_end: Vec<String>,
 }
 
 impl Workshop {
@@ -436,7 +455,26 @@ impl Workshop {
             target,
             build,
             folder,
+            that_end: Vec::new(),
         })
+    }
+
+    /// The functions of [`NO_MEMORY`]. What they are called differs from compiler to compiler
+    /// and is in a library that was built before.
+    fn without_memory(&self, set: &Set) -> Result<Vec<String>> {
+        let mut nm = process::command(&self.target.tool("nm"));
+        nm.args(["--defined-only", "--format=just-symbols"]);
+        nm.arg(self.library(set)?);
+        let names = process::output(nm)?;
+        let names: Vec<String> = names
+            .lines()
+            .filter(|name| NO_MEMORY.iter().any(|end| name.ends_with(end)))
+            .map(str::to_owned)
+            .collect();
+        match names.is_empty() {
+            true => bail!("this compiler has other names for functions that run out of memory"),
+            false => Ok(names),
+        }
     }
 
     /// The size of the program over a library that does next to nothing.
@@ -447,7 +485,7 @@ impl Workshop {
         std::fs::create_dir_all(&package)?;
         let manifest = package.join("Cargo.toml");
         std::fs::write(&manifest, trivial_manifest(&source))?;
-        let mut cargo = self.build.cargo(self.target);
+        let mut cargo = self.build.cargo(self.target, &self.that_end);
         let output = package.join("target");
         cargo.arg("--manifest-path").arg(&manifest);
         cargo.arg("--target-dir").arg(&output);
@@ -533,7 +571,7 @@ impl Workshop {
 
     /// The static library with these features, without debugging information.
     fn library(&self, set: &Set) -> Result<PathBuf> {
-        let mut cargo = self.build.cargo(self.target);
+        let mut cargo = self.build.cargo(self.target, &self.that_end);
         // Together with a library for Rust there would be no optimization over crates.
         cargo.args(["-p", "milieu-capi", "--crate-type", "staticlib"]);
         cargo.args(["--no-default-features", "--features", set.features]);
