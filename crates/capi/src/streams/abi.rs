@@ -97,6 +97,16 @@ pub struct milieu_datum {
     pub content: milieu_content,
 }
 
+impl milieu_datum {
+    /// Nothing; who takes it for something else all the same finds zeros, or no text.
+    pub(crate) const NOTHING: milieu_datum = milieu_datum {
+        kind: 0,
+        content: milieu_content {
+            text: milieu_text::EMPTY,
+        },
+    };
+}
+
 /// A function that an operator is told.
 #[repr(C)]
 #[derive(Clone, Copy)]

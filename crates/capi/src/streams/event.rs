@@ -426,7 +426,7 @@ fn datum_of(kind: u32, content: milieu_content) -> milieu_datum {
 
 fn said(cell: &Cell<'_>) -> milieu_datum {
     match *cell {
-        Cell::Missing | Cell::Null | Cell::Value(_) => datum_of(0, milieu_content { natural: 0 }),
+        Cell::Missing | Cell::Null | Cell::Value(_) => milieu_datum::NOTHING,
         Cell::Bool(boolean) => datum_of(1, milieu_content { boolean }),
         Cell::Int(whole) => datum_of(4, milieu_content { whole }),
         Cell::Uint(natural) => datum_of(7, milieu_content { natural }),

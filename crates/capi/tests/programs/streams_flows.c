@@ -36,7 +36,10 @@ static milieu_result make_tell(void *user, const milieu_arguments *arguments, vo
     milieu_datum datum;
     (void)user;
     *state = NULL;
+    memset(&datum, 0xff, sizeof datum);
     OK(milieu_arguments_get(arguments, TEXT("text"), &datum));
+    /* What was not told is no text either. */
+    CHECK(datum.kind != 0 || datum.content.text.length == 0);
     snprintf(told_text, sizeof told_text, MILIEU_TEXT_FORMAT,
         MILIEU_TEXT_ARGUMENTS(datum.content.text));
     OK(milieu_arguments_get(arguments, TEXT("span"), &datum));

@@ -35,15 +35,10 @@ pub unsafe extern "C" fn milieu_arguments_get(
             )
         };
         let parameter = made.parameter(name, |_| true, "")?;
-        *datum = parameter.map_or(NOTHING, of_parameter);
+        *datum = parameter.map_or(milieu_datum::NOTHING, of_parameter);
         Ok(())
     })
 }
-
-const NOTHING: milieu_datum = milieu_datum {
-    kind: 0,
-    content: milieu_content { natural: 0 },
-};
 
 fn datum(kind: u32, content: milieu_content) -> milieu_datum {
     milieu_datum { kind, content }
@@ -69,7 +64,7 @@ fn of_parameter(parameter: &Parameter) -> milieu_datum {
         Parameter::Fields(_)
         | Parameter::Function(_)
         | Parameter::List(_)
-        | Parameter::Call(..) => NOTHING,
+        | Parameter::Call(..) => milieu_datum::NOTHING,
     }
 }
 

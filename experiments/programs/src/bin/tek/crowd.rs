@@ -249,6 +249,9 @@ fn shown_now(process: u32) -> Result<Vec<Option<Shown>>, Failed> {
             peak_kib: kib(&it["stack_bytes_peak"])?,
         })
     };
-    let of_the_program = threads.iter().skip(1).filter(|it| it["name"] != "milieu");
+    // The first thread has the number of the process, and by far not always the least.
+    let of_the_program = threads
+        .iter()
+        .filter(|it| it["thread"] != process && it["name"] != "milieu");
     Ok(of_the_program.map(one).collect())
 }
