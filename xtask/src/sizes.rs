@@ -123,7 +123,7 @@ const UNWIND_STD: [&str; 8] = [
 
 /// How the names end of those functions that panic where there is no memory, or would have to
 /// be more than there are addresses. Whoever makes a list or a text longer calls one: were such
-/// a panic to be caught, a tenth of all functions would be there to be unwound for nothing else.
+/// a panic to be caught, many functions would have to be unwound for nothing else.
 const NO_MEMORY: [&str; 4] = [
     "5alloc18handle_alloc_error",
     "7raw_vec12handle_error",
