@@ -240,16 +240,8 @@ pub unsafe extern "C" fn milieu_context_enter(
     layer: milieu_layer,
     frame: *mut milieu_frame,
 ) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let mut context = using(context.cast_const())?;
-            let layer = context.layer(&layer)?;
-            let frame = out(frame, "frame")?;
-            *frame = context.enter(layer);
-        }
-        Ok(())
-    })
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { enter(context, std::slice::from_ref(&layer), frame) })
 }
 
 /// Enters several layers together.
@@ -264,19 +256,47 @@ pub unsafe extern "C" fn milieu_context_enter_all(
     count: usize,
     frame: *mut milieu_frame,
 ) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let mut context = using(context.cast_const())?;
-            let layers = read_slice(layers, count, "layers")?;
-            let frame = out(frame, "frame")?;
-            let layers = layers.iter().map(|layer| context.layer(layer));
-            let layers: Vec<Fixed<'_>> = layers.collect::<Result<_, _>>()?;
-            let layers: Vec<&dyn Switch> = layers.iter().map(|it| it as &dyn Switch).collect();
-            *frame = context.enter(&layers[..]);
-        }
-        Ok(())
-    })
+    // SAFETY: as the caller vouches.
+    call(|| unsafe { enter(context, read_slice(layers, count, "layers")?, frame) })
+}
+
+/// # Safety
+///
+/// As `milieu.h` says.
+#[inline(always)]
+unsafe fn enter(
+    context: *mut milieu_context,
+    layers: &[milieu_layer],
+    frame: *mut milieu_frame,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut context = using(context.cast_const())?;
+        let frame = out(frame, "frame")?;
+        *frame = match layers {
+            [layer] => {
+                let layer = context.layer(layer)?;
+                context.enter(layer)
+            }
+            several => enter_several(&mut context, several)?,
+        };
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// The texts of the layers are readable.
+#[inline(never)]
+unsafe fn enter_several(
+    context: &mut Context,
+    layers: &[milieu_layer],
+) -> Result<milieu_frame, Failure> {
+    // SAFETY: as the caller vouches.
+    let layers = layers.iter().map(|layer| unsafe { context.layer(layer) });
+    let layers: Vec<Fixed<'_>> = layers.collect::<Result<_, _>>()?;
+    let layers: Vec<&dyn Switch> = layers.iter().map(|it| it as &dyn Switch).collect();
+    Ok(context.enter(&layers[..]))
 }
 
 /// Enters a contextual value as a layer.
@@ -508,8 +528,7 @@ pub unsafe extern "C" fn milieu_context_name(
         let index = context.value(value)?;
         let Context { erased, lent, .. } = &mut *context;
         lent.text.clear();
-        erased.name_into(index, &mut lent.text);
-        *name = milieu_text::of(&context.lent.text);
+        *name = milieu_text::of(erased.name_into(index, &mut lent.text));
         Ok(())
     })
 }

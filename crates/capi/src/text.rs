@@ -51,7 +51,7 @@ impl milieu_text {
     pub(crate) unsafe fn read_often<'a>(self, what: &str) -> Result<&'a str, Failure> {
         // SAFETY: as the caller vouches.
         let bytes = unsafe { self.bytes(what)? };
-        if bytes.is_ascii() {
+        if is_ascii(bytes) {
             // SAFETY: ASCII is UTF-8. This is known sooner, and nearly always so.
             return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
         }
@@ -74,6 +74,42 @@ impl milieu_text {
         // SAFETY: as the caller vouches.
         Ok(unsafe { std::slice::from_raw_parts(self.bytes.cast::<u8>(), self.length) })
     }
+}
+
+/// All bytes of a short text, in two words; some of them are in both.
+#[inline]
+fn words(bytes: &[u8]) -> Option<[u64; 2]> {
+    let ends = (bytes.first_chunk(), bytes.last_chunk());
+    if let (Some(first), Some(last)) = ends {
+        let words = [*first, *last].map(u64::from_ne_bytes);
+        return (bytes.len() <= 2 * size_of::<u64>()).then_some(words);
+    }
+    let ends = (bytes.first_chunk(), bytes.last_chunk());
+    if let (Some(first), Some(last)) = ends {
+        return Some([*first, *last].map(|word| u32::from_ne_bytes(word).into()));
+    }
+    Some(match *bytes {
+        [] => [0; 2],
+        [only] => [only.into(), 0],
+        [first, .., last] => [first.into(), u64::from(bytes[1]) << 8 | u64::from(last)],
+    })
+}
+
+/// Whether a text is ASCII; without a call where it is short.
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const NOT: u64 = u64::from_ne_bytes([0x80; 8]);
+    words(bytes).map_or_else(|| bytes.is_ascii(), |[a, b]| (a | b) & NOT == 0)
+}
+
+/// Whether texts are the same; without a call where they are short.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len()
+        && match (words(a), words(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => a == b,
+        }
 }
 
 /// Reads a string that ends in a zero byte.
@@ -156,13 +192,13 @@ impl Identifiers {
     /// # Safety
     ///
     /// As [`read`](milieu_text::read).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn get(&mut self, id: milieu_text) -> Result<&'static str, Failure> {
         // SAFETY: as the caller vouches.
         let bytes = unsafe { id.bytes("id")? };
         let address = id.bytes.addr();
         let (known_at, known) = self.known[place_of(address)];
-        if known_at == address && known.as_bytes() == bytes {
+        if known_at == address && same(known.as_bytes(), bytes) {
             return Ok(known);
         }
         // SAFETY: as the caller vouches.
@@ -266,5 +302,21 @@ mod tests {
             assert_eq!(id, text);
         }
         assert_eq!(identifiers.known.iter().filter(|it| it.0 != 0).count(), 1);
+    }
+
+    #[test]
+    fn short_texts_are_compared_and_checked_as_all_are() {
+        for length in 0..20 {
+            let text: Vec<u8> = (b'a'..).take(length).collect();
+            assert!(is_ascii(&text) && same(&text, &text.clone()));
+            assert!(!same(&text, &text[..length.saturating_sub(1)]) || length == 0);
+            for place in 0..length {
+                let mut other = text.clone();
+                other[place] ^= 1;
+                assert!(!same(&text, &other), "{length} bytes, another at {place}");
+                other[place] = 0x80;
+                assert!(!is_ascii(&other), "{length} bytes, no ASCII at {place}");
+            }
+        }
     }
 }

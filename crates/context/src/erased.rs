@@ -319,11 +319,12 @@ impl Erased {
         self.core.name_of(index)
     }
 
-    /// Appends the name that a value has in the active layers.
+    /// Appends the name that a value has in the active layers, and returns all of
+    /// the text.
     #[inline]
-    pub fn name_into(&self, index: usize, name: &mut String) {
+    pub fn name_into<'n>(&self, index: usize, name: &'n mut String) -> &'n str {
         let own = &self.core.plan.values[index].spec.own;
-        own.name_into(Layers(&self.core.layers), name);
+        own.name_into(Layers(&self.core.layers), name)
     }
 
     /// The text of a value by its name with placeholders, as

@@ -317,8 +317,9 @@ impl Resolution {
         name
     }
 
-    /// Appends the name in full.
-    pub fn name_into(&self, layers: Layers<'_>, name: &mut String) {
+    /// Appends the name in full, and returns all of the text: whoever reads its
+    /// length where it was just written waits for that.
+    pub fn name_into<'n>(&self, layers: Layers<'_>, name: &'n mut String) -> &'n str {
         /// The text's memory, all of what it has room for, and its length.
         fn ends(name: &mut String) -> (*mut u8, usize) {
             // SAFETY: nothing is written here.
@@ -351,8 +352,11 @@ impl Resolution {
                 (start, length) = ends(name);
             }
         }
-        // SAFETY: as above.
-        unsafe { name.as_mut_vec().set_len(length) };
+        // SAFETY: as above; and the text stays as it is while it is borrowed.
+        unsafe {
+            name.as_mut_vec().set_len(length);
+            std::str::from_utf8_unchecked(std::slice::from_raw_parts(start, length))
+        }
     }
 }
 
@@ -448,7 +452,8 @@ mod tests {
                         let cells = [cell(value, hashed)];
                         assert_eq!(resolution.name(Layers(&cells)), name, "{pattern} {value}");
                         let mut after = String::from("before ");
-                        resolution.name_into(Layers(&cells), &mut after);
+                        let all = resolution.name_into(Layers(&cells), &mut after).to_owned();
+                        assert_eq!(all, after);
                         assert_eq!(after, format!("before {name}"));
                     }
                     if value.is_empty() {

@@ -26,14 +26,14 @@ mod order;
 pub use key::{Key, Namespace, Origin, SourceOf};
 pub use order::compare;
 
-use hashbrown::HashTable;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::{LazyLock, OnceLock};
 
 /// Seeded once for the process, so that an empty set costs nothing.
-static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 fn hash(name: &str) -> u64 {
     HASHER.hash_one(name)

@@ -136,12 +136,9 @@ private:
     }
     Entered entered(const detail::Held<Layers> &...held) const {
         milieu_frame frame;
-        if constexpr (sizeof...(Layers) == 1) {
-            detail::check(milieu_context_enter(context_, held.layer()..., &frame));
-        } else {
-            const milieu_layer all[] = {held.layer()...};
-            detail::check(milieu_context_enter_all(context_, all, sizeof...(Layers), &frame));
-        }
+        // One layer as well: copying it for a call takes gcc a quarter of what entering takes.
+        const milieu_layer all[] = {held.layer()...};
+        detail::check(milieu_context_enter_all(context_, all, sizeof...(Layers), &frame));
         return Entered(context_, frame);
     }
 
