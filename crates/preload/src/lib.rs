@@ -30,6 +30,7 @@ mod device;
 mod helper;
 mod information;
 mod key;
+mod limits;
 mod lock;
 mod name;
 mod nursery;

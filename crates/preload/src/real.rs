@@ -11,9 +11,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{
     clockid_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, mqd_t, msghdr, nfds_t, pid_t,
     pollfd, posix_spawn_file_actions_t, posix_spawnattr_t, pthread_attr_t, pthread_barrier_t,
-    pthread_cond_t, pthread_key_t, pthread_mutex_t, pthread_t, rusage, sched_param, sem_t,
-    sigaction as action, siginfo_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec,
-    timeval, uid_t, useconds_t,
+    pthread_cond_t, pthread_key_t, pthread_mutex_t, pthread_t, rlimit, rlimit64, rusage,
+    sched_param, sem_t, sigaction as action, siginfo_t, sigset_t, size_t, sockaddr, socklen_t,
+    ssize_t, timespec, timeval, uid_t, useconds_t,
 };
 
 /// A function that is looked for when it is called for the first time.
@@ -121,6 +121,12 @@ functions! {
     sched_getparam(thread: pid_t, param: *mut sched_param) -> c_int;
     sigaction(signal: c_int, new: *const action, old: *mut action) -> c_int;
     signal(signal: c_int, handler: usize) -> usize;
+    getrlimit(resource: c_int, into: *mut rlimit) -> c_int;
+    getrlimit64(resource: c_int, into: *mut rlimit64) -> c_int;
+    setrlimit(resource: c_int, limit: *const rlimit) -> c_int;
+    setrlimit64(resource: c_int, limit: *const rlimit64) -> c_int;
+    prlimit(process: pid_t, resource: c_int, new: *const rlimit, old: *mut rlimit) -> c_int;
+    prlimit64(process: pid_t, resource: c_int, new: *const rlimit64, old: *mut rlimit64) -> c_int;
     execve(path: *const c_char, arguments: Strings, variables: Strings) -> c_int;
     execvpe(path: *const c_char, arguments: Strings, variables: Strings) -> c_int;
     fexecve(file: c_int, arguments: Strings, variables: Strings) -> c_int;

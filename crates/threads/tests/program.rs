@@ -16,7 +16,7 @@ use milieu_threads::attributes::{Attributes, Priority, Role, StackSize};
 use milieu_threads::kernel;
 use milieu_threads::mediator::Settings;
 use milieu_threads::program::{Program, StartError};
-use milieu_threads::rung::{Return, Rung, probe, scheduling};
+use milieu_threads::rung::{Return, Rung, guard, probe, scheduling};
 use milieu_threads::table::{Region, Scheduling, TableError, View};
 
 /// What the kernel does is of the process: one test at a time.
@@ -307,13 +307,17 @@ fn a_program_rests_while_somebody_else_moves_its_threads() {
 }
 
 fn kernel_limit(resource: libc::__rlimit_resource_t) -> u64 {
+    kernel_limits(resource).rlim_cur
+}
+
+fn kernel_limits(resource: libc::__rlimit_resource_t) -> libc::rlimit64 {
     let mut limit = libc::rlimit64 {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: writes to `limit`.
     assert_eq!(unsafe { libc::getrlimit64(resource, &mut limit) }, 0);
-    limit.rlim_cur
+    limit
 }
 
 #[test]
@@ -399,6 +403,7 @@ fn who_runs_away_is_demoted() {
             }
         });
         let (identity, tid) = told.recv().expect("a thread");
+        let guarded = kernel_limit(libc::RLIMIT_RTTIME);
         let listed = program.began(identity, tid, &critical(0), false);
         listed.expect("a line");
         let entry = || program.table().lines().entry(identity).expect("listed");
@@ -410,9 +415,60 @@ fn who_runs_away_is_demoted() {
         assert_eq!(ordinary.region(&program), Region::Own, "{rung}");
         let policy = scheduling::of(tid).expect("it spins").policy;
         assert_eq!(i32::from(policy), libc::SCHED_OTHER, "{rung}");
+        // The kernel has put the limit off, for who runs away next.
+        program.tick(kernel::boot_time_ns());
+        assert_eq!(kernel_limit(libc::RLIMIT_RTTIME), guarded, "{rung}");
         end.store(true, std::sync::atomic::Ordering::Relaxed);
         spinning.join().expect("it has spun");
     }
+}
+
+/// What the program says of its limit holds for its own threads, and after the guard.
+#[test]
+fn the_limit_of_real_time_is_the_programs_own() {
+    let _alone = alone();
+    let resource = libc::RLIMIT_RTTIME;
+    let before = kernel_limits(resource);
+    let limits = |soft| libc::rlimit64 {
+        rlim_cur: soft,
+        ..before
+    };
+    let own = |new: Option<libc::rlimit64>| {
+        let said = guard::own_limit(new).expect("it is guarded");
+        said.map(|it| (it.rlim_cur, it.rlim_max))
+    };
+    let settings = Settings::default();
+    let Ok(program) = Program::start(16, Some(Rung::Realtime), settings, nobody) else {
+        return;
+    };
+    let guarded = kernel_limit(resource);
+    assert!(guarded < before.rlim_cur);
+    assert_eq!(own(None), Ok((before.rlim_cur, before.rlim_max)));
+    own(Some(limits(2_000_000))).expect("it is permitted");
+    assert_eq!(own(None), Ok((2_000_000, before.rlim_max)));
+    assert_eq!(kernel_limit(resource), guarded);
+    let wrong = libc::rlimit64 {
+        rlim_cur: 5,
+        rlim_max: 4,
+    };
+    assert_eq!(own(Some(wrong)), Err(kernel::Errno(libc::EINVAL)));
+    // A smaller one holds for all.
+    own(Some(limits(7_000))).expect("it is permitted");
+    assert_eq!(kernel_limit(resource), 7_000);
+    own(Some(limits(3_000_000))).expect("it is permitted");
+    assert_eq!(kernel_limit(resource), guarded);
+    // Past us.
+    let past = limits(guarded + 4711);
+    // SAFETY: a limit.
+    assert_eq!(unsafe { libc::setrlimit64(resource, &raw const past) }, 0);
+    program.tick(kernel::boot_time_ns());
+    assert_eq!(own(None), Ok((guarded + 4711, before.rlim_max)));
+    assert_eq!(kernel_limit(resource), guarded);
+    program.stop();
+    assert!(guard::own_limit(None).is_none());
+    assert_eq!(kernel_limit(resource), guarded + 4711);
+    // SAFETY: as it was.
+    assert_eq!(unsafe { libc::setrlimit64(resource, &raw const before) }, 0);
 }
 
 /// Takes from this thread alone what lets it raise priorities.

@@ -490,6 +490,60 @@ static void limits(void)
     execv(*arguments, arguments);
 }
 
+static volatile sig_atomic_t was_told;
+
+static void is_told(int signal)
+{
+    (void)signal;
+    was_told = 1;
+}
+
+static void *runs_in_real_time(void *argument)
+{
+    struct sched_param first = { 1 };
+    struct timespec begun, now;
+    (void)argument;
+    if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) != 0)
+        return "no real time";
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (!was_told && now.tv_sec - begun.tv_sec < 4);
+    return was_told ? "told" : "not told";
+}
+
+/* How long the program's own threads may run in real time is what it has said. */
+static void own_limits(void)
+{
+    struct rlimit limit, before, wrong = { 5, 4 };
+    pthread_t thread;
+    void *said;
+    CHECK(signal(SIGXCPU, is_told) != SIG_ERR);
+    CHECK(pthread_create(&thread, NULL, twice, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(getrlimit(RLIMIT_RTTIME, &before) == 0);
+    printf("%llx of %llx\n", (long long)before.rlim_cur, (long long)before.rlim_max);
+    CHECK(setrlimit(RLIMIT_RTTIME, &wrong) == -1 && errno == EINVAL);
+    /* Before and after what is usual for critical threads. */
+    for (int i = 0; i < 2; ++i) {
+        limit = before;
+        limit.rlim_cur = i == 0 ? 50000 : 700000;
+        CHECK((i == 0 ? setrlimit(RLIMIT_RTTIME, &limit)
+                      : prlimit(getpid(), RLIMIT_RTTIME, &limit, NULL)) == 0);
+        limit.rlim_cur = 1;
+        CHECK(prlimit(0, RLIMIT_RTTIME, NULL, &limit) == 0);
+        printf("%llx of %llx\n", (long long)limit.rlim_cur, (long long)limit.rlim_max);
+        was_told = 0;
+        CHECK(pthread_create(&thread, NULL, runs_in_real_time, NULL) == 0);
+        CHECK(pthread_join(thread, &said) == 0);
+        puts(said);
+        /* The kernel has put it off. */
+        CHECK(setrlimit(RLIMIT_RTTIME, &before) == 0);
+    }
+    CHECK(getrlimit(RLIMIT_RTTIME, &limit) == 0);
+    printf("%llx of %llx\n", (long long)limit.rlim_cur, (long long)limit.rlim_max);
+}
+
 static void *becomes_another(void *argument)
 {
     char *arguments[] = { (char *)self, "priorities", NULL };
@@ -728,6 +782,7 @@ static const struct {
     { "files", files },
     { "exhausted", exhausted },
     { "limits", limits },
+    { "own-limits", own_limits },
 };
 
 /* Without an argument the names of the cases. */

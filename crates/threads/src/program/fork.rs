@@ -6,6 +6,7 @@ use core::mem::{self, ManuallyDrop};
 use super::Program;
 use super::visits::Visit;
 use crate::kernel::{self, Errno};
+use crate::rung::guard;
 use crate::table::{Entry, Slot};
 
 impl Program {
@@ -42,6 +43,7 @@ impl Program {
     /// If there is no memory; then the program must not be used.
     pub fn after_fork_in_child(&self) -> Result<(), Errno> {
         self.state.reset();
+        guard::after_fork();
         let mut state = self.state.lock()?;
         state.forking_visitor = None;
         let forking = state.forking.take().map(|(slot, entry)| {

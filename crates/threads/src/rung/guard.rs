@@ -4,7 +4,11 @@
 //! tells it by SIGXCPU when that is more than RLIMIT_RTTIME; unhandled, the signal
 //! ends the process. The handler takes the thread out of real time, there and
 //! then, notes it for the mediator, and tells the program. A signal that is about
-//! something else goes where it went before.
+//! something else goes where it went before: a thread that the program itself runs
+//! in real time has the limit that the program has set.
+//!
+//! The kernel puts the limit off by a second whenever it has told; the mediator sets
+//! it again when it looks.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -28,18 +32,25 @@ static BEFORE: StoredAction = StoredAction::new();
 /// Whether our handler stands before it.
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// The soft limit that the process has by itself, and that of the guard, in microseconds.
+/// The soft limit that the process has by itself, the one that a guard is wanted to have,
+/// and that which it has, in microseconds.
 static OWN_LIMIT: AtomicU64 = AtomicU64::new(0);
+static WANTED: AtomicU64 = AtomicU64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(0);
+
+/// By how much the kernel puts a limit off that was reached.
+const PUT_OFF: u64 = 1_000_000;
+
+/// Until when the limit is the process's own, for a thread of its that runs in real time: in
+/// nanoseconds since the machine began. Those who run away are seen by the mediator meanwhile.
+static LEFT_UNTIL: AtomicU64 = AtomicU64::new(0);
 
 /// How many in the guarded process begin a program just now.
 static BEGINNING: AtomicU32 = AtomicU32::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Guards the process while this lives. There is one at a time.
-pub struct Guard {
-    limit_before: libc::rlimit64,
-}
+pub struct Guard(());
 
 /// Whether a limit can be set.
 pub(super) fn can_limit() -> Result<(), Errno> {
@@ -60,17 +71,11 @@ impl Guard {
         }
         TELL.store(tell as usize, Ordering::Release);
         let set = install().and_then(|()| {
-            let limit_before = kernel::limit(libc::RLIMIT_RTTIME, None)?;
-            let limit = libc::rlimit64 {
-                rlim_cur: microseconds.min(limit_before.rlim_max.saturating_sub(1)),
-                ..limit_before
-            };
-            OWN_LIMIT.store(limit_before.rlim_cur, Ordering::Relaxed);
-            LIMIT.store(limit.rlim_cur, Ordering::Relaxed);
+            WANTED.store(microseconds, Ordering::Relaxed);
             PROCESS.store(kernel::process_id(), Ordering::Release);
             // The handler is there before the limit: unhandled it ends the process.
-            kernel::limit(libc::RLIMIT_RTTIME, Some(limit))?;
-            Ok(Guard { limit_before })
+            set_limit(kernel::limit(libc::RLIMIT_RTTIME, None)?)?;
+            Ok(Guard(()))
         });
         if set.is_err() {
             IS_ON.store(false, Ordering::Release);
@@ -78,8 +83,9 @@ impl Guard {
         set
     }
 
-    /// Takes the threads that were demoted since last time.
+    /// Takes the threads that were demoted since last time, and sets the limit again.
     pub fn demoted(&self) -> impl Iterator<Item = u32> {
+        renew();
         let taken = NOTED.iter().map(|it| it.swap(0, Ordering::AcqRel));
         taken.filter(|it| *it != 0)
     }
@@ -87,7 +93,8 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let _ = kernel::limit(libc::RLIMIT_RTTIME, Some(self.limit_before));
+        renew();
+        let _ = set_soft(OWN_LIMIT.load(Ordering::Relaxed));
         // The handler stays, and hands everything on: a signal may be on its way,
         // and a program may have installed its own handler above it since.
         TELL.store(0, Ordering::Release);
@@ -105,6 +112,7 @@ pub fn begin_program<T>(begin: impl FnOnce() -> T) -> T {
     }
     let is_counted = PROCESS.load(Ordering::Acquire) == kernel::process_id();
     if is_counted {
+        renew();
         BEGINNING.fetch_add(1, Ordering::AcqRel);
     }
     exchange(&LIMIT, &OWN_LIMIT);
@@ -118,17 +126,86 @@ pub fn begin_program<T>(begin: impl FnOnce() -> T) -> T {
     result
 }
 
+/// In the child of a fork, which goes on being guarded.
+pub(crate) fn after_fork() {
+    if IS_ON.load(Ordering::Acquire) {
+        PROCESS.store(kernel::process_id(), Ordering::Release);
+        // Of those that begin a program only this thread is left.
+        BEGINNING.fetch_min(1, Ordering::AcqRel);
+    }
+}
+
+/// What the program's `prlimit(0, RLIMIT_RTTIME, …)` does, and answers: it has its own
+/// limit, and the guard keeps one as well. None where there is no guard.
+pub fn own_limit(new: Option<libc::rlimit64>) -> Option<Result<libc::rlimit64, Errno>> {
+    let is_guarded =
+        IS_ON.load(Ordering::Acquire) && PROCESS.load(Ordering::Acquire) == kernel::process_id();
+    is_guarded.then(|| {
+        renew();
+        let old = libc::rlimit64 {
+            rlim_cur: OWN_LIMIT.load(Ordering::Relaxed),
+            ..kernel::limit(libc::RLIMIT_RTTIME, None)?
+        };
+        match new {
+            Some(new) if new.rlim_cur > new.rlim_max => return Err(Errno(libc::EINVAL)),
+            Some(new) => set_limit(new)?,
+            None => {}
+        }
+        Ok(old)
+    })
+}
+
+/// Sets the limit that the process has by itself, with that of the guard before it.
+fn set_limit(own: libc::rlimit64) -> Result<(), Errno> {
+    let wanted = WANTED.load(Ordering::Relaxed);
+    // At the hard limit the kernel would end the process.
+    let least = own.rlim_cur.min(own.rlim_max.saturating_sub(1));
+    let limit = libc::rlimit64 {
+        rlim_cur: wanted.min(least),
+        ..own
+    };
+    kernel::limit(libc::RLIMIT_RTTIME, Some(limit))?;
+    LIMIT.store(limit.rlim_cur, Ordering::Relaxed);
+    OWN_LIMIT.store(own.rlim_cur, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Sets the guard's limit again where it was put off. Another that is there was set past
+/// us, and is what the process has by itself from then on.
+fn renew() {
+    let is_beginning = BEGINNING.load(Ordering::Acquire) > 0;
+    let Ok(now) = kernel::limit(libc::RLIMIT_RTTIME, None) else {
+        return;
+    };
+    let (limit, own) = (
+        LIMIT.load(Ordering::Relaxed),
+        OWN_LIMIT.load(Ordering::Relaxed),
+    );
+    if now.rlim_cur == limit || is_beginning {
+        return;
+    }
+    let is_put_off = |from: u64| now.rlim_cur >= from && (now.rlim_cur - from) % PUT_OFF == 0;
+    let is_left = || kernel::boot_time_ns() < LEFT_UNTIL.load(Ordering::Relaxed);
+    let _ = if is_put_off(limit) || is_put_off(own) {
+        if is_left() { Ok(()) } else { set_soft(limit) }
+    } else {
+        set_limit(now)
+    };
+}
+
+fn set_soft(soft: u64) -> Result<(), Errno> {
+    let limit = libc::rlimit64 {
+        rlim_cur: soft,
+        ..kernel::limit(libc::RLIMIT_RTTIME, None)?
+    };
+    kernel::limit(libc::RLIMIT_RTTIME, Some(limit)).map(|_| ())
+}
+
 /// Another soft limit, unless the program has set one meanwhile.
 fn exchange(from: &AtomicU64, to: &AtomicU64) {
     let (from, to) = (from.load(Ordering::Relaxed), to.load(Ordering::Relaxed));
-    if let Ok(limit) = kernel::limit(libc::RLIMIT_RTTIME, None) {
-        if limit.rlim_cur == from {
-            let limit = libc::rlimit64 {
-                rlim_cur: to,
-                ..limit
-            };
-            let _ = kernel::limit(libc::RLIMIT_RTTIME, Some(limit));
-        }
+    if kernel::limit(libc::RLIMIT_RTTIME, None).is_ok_and(|it| it.rlim_cur == from) {
+        let _ = set_soft(to);
     }
 }
 
@@ -205,11 +282,26 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_
             let tell: fn(u32) = unsafe { core::mem::transmute(tell) };
             tell(tid);
         }
-    } else if is_about_process() {
+    } else if is_about_process() || (scheduling::is_realtime(here.policy) && has_reached_own()) {
         hand_on(signal, info, more);
     }
     // Otherwise a thread that blocks the signal has run away, and another got it:
     // what the mediator observes will tell which.
+}
+
+/// Whether a thread that the program itself runs in real time has reached what the program
+/// has set. If it was the guard's limit, the kernel tells again at the program's.
+fn has_reached_own() -> bool {
+    let own = OWN_LIMIT.load(Ordering::Relaxed);
+    let now = kernel::limit(libc::RLIMIT_RTTIME, None);
+    let has_reached = now.is_ok_and(|it| it.rlim_cur.saturating_sub(PUT_OFF) >= own);
+    if !has_reached {
+        // Long enough to reach it, if that is soon.
+        let until = kernel::boot_time_ns() + 1_000 * PUT_OFF;
+        LEFT_UNTIL.store(until, Ordering::Relaxed);
+        let _ = set_soft(own);
+    }
+    has_reached
 }
 
 /// Whether the signal may be about the processor time of the process.
