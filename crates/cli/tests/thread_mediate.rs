@@ -380,6 +380,33 @@ fn a_program_that_is_served_registers_and_is_mediated_with_all_others() {
     assert_eq!(end(mediator), Some(0));
 }
 
+fn renice(of: &Running, nice: i64) {
+    let said = Command::new("renice")
+        .args(["-n", &nice.to_string(), "-p", &of.number().to_string()])
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{said:?}");
+}
+
+/// The same of a critical one, which keeps its place before others.
+#[test]
+fn what_others_say_of_a_critical_program_it_has_on_return() {
+    for (name, rung, policy) in [("q", "idle", OTHER), ("r", "realtime", ROUND_ROBIN)] {
+        let rules = "critical PREFIXcrit *\nbackground PREFIXback\n";
+        let device = Device::new(name, rules);
+        let Some((mediator, _news)) = device.mediator(rung, &["--wait-max", "never"]) else {
+            continue;
+        };
+        let (background, critical) = (device.waiting("back"), device.waiting("crit"));
+        until("the background is lazy", || background.policy() == IDLE);
+        until("it is critical", || critical.policy() == policy);
+        renice(&critical, 6);
+        assert_eq!(background.policy(), IDLE);
+        assert_eq!(end(mediator), Some(0));
+        assert_eq!((critical.policy(), critical.field(19)), (OTHER, 6));
+    }
+}
+
 /// With nobody to help: the wish is found, and had on return.
 #[test]
 fn what_a_program_wants_meanwhile_it_has_on_return() {
@@ -390,12 +417,7 @@ fn what_a_program_wants_meanwhile_it_has_on_return() {
     };
     let critical = device.waiting("crit");
     until("the other one is lazy", || other.policy() == IDLE);
-    let number = other.number().to_string();
-    let renice = Command::new("renice")
-        .args(["-n", "7", "-p", &number])
-        .output()
-        .unwrap();
-    assert!(renice.status.success(), "{renice:?}");
+    renice(&other, 7);
     drop(critical);
     until("it has returned", || other.policy() == OTHER);
     assert_eq!(other.field(19), 7);

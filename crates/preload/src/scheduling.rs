@@ -148,7 +148,8 @@ pub unsafe extern "C" fn nice(by: c_int) -> c_int {
     }
 }
 
-/// As POSIX has it; of one thread, as in Linux.
+/// As POSIX has it; of one thread, as in Linux, or of all those of groups of processes or of
+/// a user.
 ///
 /// # Safety
 /// As there.
@@ -166,8 +167,26 @@ pub unsafe extern "C" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c
         // SAFETY: the caller's.
         None => unsafe { real::setpriority(which, who, nice) },
     };
-    keeps(said == 0 && is_thread, identity_by_number(who), change);
+    if is_thread {
+        keeps(said == 0, identity_by_number(who), change);
+    } else if let Some(served) = state::mediated().filter(|_| said == 0 && is_of(which, who)) {
+        for (_, entry) in served.program.table().lines().iter() {
+            keeps(true, entry.identity, &change);
+        }
+        // The kernel has told those who are elsewhere, too.
+        served.program.take_wishes();
+    }
     said
+}
+
+/// Whether this process is one of that group, or of that user.
+fn is_of(which: c_uint, who: id_t) -> bool {
+    // SAFETY: these have no arguments, and cannot fail.
+    let (group, user) = unsafe { (libc::getpgrp(), libc::getuid()) };
+    match which as c_int {
+        it if it == libc::PRIO_PGRP as c_int => who == 0 || who == group as id_t,
+        _ => who == 0 || who == user,
+    }
 }
 
 /// As POSIX has it; of one thread, as in Linux.

@@ -28,7 +28,7 @@ use crate::attributes::{Attributes, Role};
 use crate::kernel::{self, Errno, call};
 use crate::lock::{Once, PriorityMutex};
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
-use crate::rung::guard::Guard;
+use crate::rung::guard::{self, Guard};
 use crate::rung::scheduling::Haste;
 use crate::rung::{Means, Obstacle, Return, Rung, scheduling};
 use crate::table::{Entry, Region, Scheduling, Slot, Table, TableError};
@@ -551,7 +551,9 @@ impl Program {
                 seen -= 1;
                 if let Ok(entry) = lines.at(slot) {
                     self.note_demotion(&entry);
-                    tell(&entry);
+                    if state.guard.is_none() || guard::note_seen(tid) {
+                        tell(&entry);
+                    }
                 }
             }
         }

@@ -183,9 +183,12 @@ fn what_the_program_wishes_meanwhile_is_had_on_return() {
             ..own
         };
         for thread in [&ordinary, &urgent] {
-            let before = thread.state();
+            let region = thread.region(program);
             program.wish(thread.identity, wish).expect("permitted");
-            assert_eq!(thread.state(), before, "{rung}");
+            assert_eq!(thread.region(program), region, "{rung}");
+            assert_eq!(program.own(thread.identity), Ok(wish), "{rung}");
+            // What it had before is none that it wishes for.
+            program.take_wishes();
             assert_eq!(program.own(thread.identity), Ok(wish), "{rung}");
         }
         program
@@ -198,6 +201,41 @@ fn what_the_program_wishes_meanwhile_is_had_on_return() {
         let nicer = Scheduling { nice: 15, ..wish };
         program.wish(ordinary.identity, nicer).expect("permitted");
         assert_eq!(ordinary.state().0, nicer);
+    });
+}
+
+/// What others say of threads, as `renice` does.
+#[test]
+fn what_is_asked_of_the_kernel_meanwhile_is_had_on_return() {
+    let _alone = alone();
+    programs(|rung, program| {
+        let ordinary = Waiting::listed(program, &role("worker"));
+        let urgent = Waiting::listed(program, &critical(0));
+        let own = program.own(ordinary.identity).expect("listed");
+        let wish = Scheduling {
+            nice: own.nice.max(11),
+            ..own
+        };
+        for thread in [&ordinary, &urgent] {
+            let before = (thread.region(program), thread.state());
+            // SAFETY: has no memory.
+            let said = unsafe { libc::setpriority(libc::PRIO_PROCESS, thread.tid, 11) };
+            assert_eq!(said, 0, "{rung}");
+            program.take_wishes();
+            assert_eq!(program.own(thread.identity), Ok(wish), "{rung}");
+            let (region, (mut now, group)) = (thread.region(program), thread.state());
+            // Where that is no part of the means it stays.
+            if now.nice == wish.nice {
+                now.nice = own.nice;
+            }
+            assert_eq!((region, (now, group)), before, "{rung}");
+        }
+        program
+            .set(urgent.identity, &role("probe"))
+            .expect("listed");
+        for thread in [&ordinary, &urgent] {
+            assert_eq!(thread.state().0, wish, "{rung}");
+        }
     });
 }
 

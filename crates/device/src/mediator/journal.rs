@@ -246,12 +246,25 @@ impl Record {
         if !is_as_given(&here, &self.given) {
             return Ok(false);
         }
-        scheduling::set(self.thread, &self.own).map(|()| true)
+        let own = Scheduling {
+            nice: own_nice(&here, &self.given, &self.own),
+            ..self.own
+        };
+        scheduling::set(self.thread, &own).map(|()| true)
     }
 }
 
-/// Whether a thread still has what it was given. In real time the kernel does not
-/// tell the nice value.
+/// The nice value that a thread has by itself: in real time the kernel keeps it, and others
+/// may have changed it.
+pub fn own_nice(here: &Scheduling, given: &Scheduling, own: &Scheduling) -> i8 {
+    match scheduling::is_realtime(given.policy) && is_as_given(here, given) {
+        true => here.nice,
+        false => own.nice,
+    }
+}
+
+/// Whether a thread still has what it was given. In real time its nice value is no part of
+/// that.
 pub fn is_as_given(here: &Scheduling, given: &Scheduling) -> bool {
     let is_realtime = scheduling::is_realtime(given.policy);
     here.policy == given.policy
@@ -322,6 +335,7 @@ fn record(text: &str) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
     use std::sync::mpsc;
 
     use milieu_threads::kernel;
@@ -442,6 +456,24 @@ mod tests {
         // It was noted and not yet done.
         let (restored, now) = run(&record(start, nicer(3), nicer(7)));
         assert_eq!((restored.restored, now), (1, nicer(3)));
+        // In real time it may have been made nicer meanwhile.
+        let urgent = Scheduling {
+            // Round robin.
+            policy: 2,
+            realtime_priority: 1,
+            is_reset_on_fork: true,
+            ..nicer(3)
+        };
+        if scheduling::set(thread, &urgent).is_ok() {
+            let said = Command::new("renice")
+                .args(["-n", "15", "-p", &thread.to_string()])
+                .output();
+            if said.is_ok_and(|it| it.status.success()) {
+                let (restored, now) = run(&record(start, nicer(3), urgent));
+                let reniced = Scheduling { nice: 15, ..own };
+                assert_eq!((restored.restored, now), (1, reniced));
+            }
+        }
         drop(end);
         waiting.join().expect("it has waited");
         assert_eq!(

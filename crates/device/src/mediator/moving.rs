@@ -6,7 +6,7 @@ use milieu_threads::rung::{self, Return, Rung, scheduling};
 use milieu_threads::table::{Region, Scheduling, Slot};
 
 use super::groups::{self, LazyGroup};
-use super::journal::{Record, is_as_given};
+use super::journal::{Record, is_as_given, own_nice};
 use super::{Device, GONE, Known, News};
 use crate::proc::Reader;
 
@@ -114,6 +114,13 @@ impl Device<'_> {
             let Ok(here) = scheduling::of(thread) else {
                 continue;
             };
+            let nice = own_nice(&here, &known.given, &known.own);
+            if nice != known.own.nice {
+                known.own.nice = nice;
+                let record = record(known);
+                self.note(vec![record]);
+                continue;
+            }
             if is_as_given(&here, &known.given) {
                 continue;
             }
@@ -249,6 +256,7 @@ impl Known {
     /// Of what a thread has, which is elsewhere, only what differs from what it was
     /// given was the program's doing.
     pub(super) fn take_wish(&mut self, here: &Scheduling) {
+        self.own.nice = own_nice(here, &self.given, &self.own);
         if is_as_given(here, &self.given) || scheduling::is_realtime(here.policy) {
             return;
         }

@@ -174,17 +174,23 @@ static void threads_go_and_return(void)
     CHECK(pthread_join(critical.thread, NULL) == 0);
 }
 
-/* What is asked for a group of processes is known when threads are looked at next. */
+/* What is asked for a group of processes all threads have by themselves, critical ones too. */
 static void threads_are_told_as_a_group(void)
 {
     struct thread critical;
+    struct sched_param normal = { 0 };
     CHECK(pthread_barrier_init(&begun, NULL, 2) == 0);
     CHECK(pthread_barrier_init(&over, NULL, 2) == 0);
     begins(&critical, "probe", 1);
     CHECK(setpgid(0, 0) == 0 && getpriority(PRIO_PROCESS, 0) == 0);
+    CHECK(getpriority(PRIO_PROCESS, critical.number) == 0);
     CHECK(setpriority(PRIO_PGRP, 0, 5) == 0 && getpriority(PRIO_PGRP, 0) <= 5);
-    while (getpriority(PRIO_PROCESS, 0) != 5 || is_lazy(number()) != can_be_lazy())
-        sched_yield();
+    CHECK(getpriority(PRIO_PROCESS, 0) == 5 && is_lazy(number()) == can_be_lazy());
+    CHECK(getpriority(PRIO_PROCESS, critical.number) == 5);
+    CHECK(region_of(critical.thread) == PTHREAD_REGION_FAST && !is_lazy(critical.number));
+    CHECK((policy_of(critical.number) & 7) == SCHED_RR || can_be_lazy());
+    CHECK(pthread_setschedparam(critical.thread, SCHED_OTHER, &normal) == 0);
+    CHECK(nice_of(critical.number) == 5 && policy_of(critical.number) == SCHED_OTHER);
     pthread_barrier_wait(&over);
     CHECK(pthread_join(critical.thread, NULL) == 0);
     CHECK(!is_lazy(number()) && nice_of(number()) == 5 && policy_of(number()) == SCHED_OTHER);

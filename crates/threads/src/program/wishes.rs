@@ -5,7 +5,7 @@ use super::{Program, State};
 use crate::kernel::Errno;
 use crate::mediator::{Action, Kind};
 use crate::rung::{Return, scheduling};
-use crate::table::{Entry, Region, Scheduling};
+use crate::table::{Entry, Region, Scheduling, Slot};
 
 impl Program {
     /// The program wants a thread to be scheduled so. In its own region it is so at
@@ -40,12 +40,15 @@ impl Program {
             }
         });
         updated.map_err(|_| Errno(libc::EAGAIN))?;
+        if is_elsewhere && !may_have {
+            return Err(Errno(libc::EACCES));
+        }
         if is_elsewhere {
-            return if may_have {
-                Ok(())
-            } else {
-                Err(Errno(libc::EACCES))
-            };
+            // Where it is, it may have some of it at once; what it has else is none of it.
+            if let Ok(visit) = &mut visit {
+                visit.put(self, slot, entry.tid);
+            }
+            return Ok(());
         }
         let before = scheduling::of(entry.tid)?;
         scheduling::set(entry.tid, &wish)?;
@@ -75,34 +78,50 @@ impl Program {
         }
     }
 
-    /// What a lazy thread has asked of the kernel, and nobody has told of, is what it returns
-    /// to; it is put where it was once more, or is left alone if it runs in real time.
+    /// Finds what threads have asked of the kernel past the program's functions, as
+    /// [`Program::tick`] does by and by.
+    pub fn take_wishes(&self) {
+        if let Ok(mut state) = self.visit() {
+            self.find_wishes(&mut state);
+        }
+    }
+
+    /// What a thread that is elsewhere has asked of the kernel, and nobody has told of, is what
+    /// it returns to; it is put where it was once more, or is left alone if it runs in real
+    /// time.
     pub(super) fn find_wishes(&self, state: &mut State) {
         let returning = self.means().filter(|it| it.returns() == Return::Always);
         let Some(means) = returning else {
             return;
         };
         let lines = self.table.lines();
-        let is_lazy = |it: &Entry| it.region == Region::Lazy && !(it.is_visiting || it.is_going);
-        for (slot, entry) in lines.iter().filter(|(_, it)| is_lazy(it)) {
+        let is_elsewhere =
+            |it: &Entry| it.region != Region::Own && !(it.is_visiting || it.is_going);
+        for (slot, entry) in lines.iter().filter(|(_, it)| is_elsewhere(it)) {
             let placement = state.machine.placement(slot);
-            let placement = placement.filter(|it| it.region() == Region::Lazy);
+            let placement = placement.filter(|it| it.region() == entry.region);
             let (Some(placement), Ok(here)) = (placement, scheduling::of(entry.tid)) else {
                 continue;
             };
             let given = means.wanted(placement, &entry.own);
-            if scheduling::is_realtime(here.policy) {
+            let (is_realtime, is_given_realtime) = (
+                scheduling::is_realtime(here.policy),
+                scheduling::is_realtime(given.policy),
+            );
+            if is_realtime && !is_given_realtime {
                 state.apply(self, |machine, out| {
                     machine.set_kind(slot, Kind::Excluded, out);
                 });
                 self.note_refusal(scheduling::set(entry.tid, &here));
                 continue;
             }
-            if (here.policy, here.nice) == (given.policy, given.nice) {
+            // Who ran away is out of real time before the mediator knows.
+            let has_other_policy = here.policy != given.policy && !is_given_realtime;
+            if !has_other_policy && here.nice == given.nice {
                 continue;
             }
             let updated = lines.update(entry.identity, |it| {
-                if here.policy != given.policy {
+                if has_other_policy {
                     it.own.policy = here.policy;
                 }
                 if here.nice != given.nice {
@@ -110,15 +129,24 @@ impl Program {
                 }
             });
             if updated == Ok(slot) {
-                let tid = entry.tid;
-                state.apply(self, |_, out| {
-                    out(Action {
-                        slot,
-                        tid,
-                        placement,
-                    });
-                });
+                state.put(self, slot, entry.tid);
             }
         }
+    }
+}
+
+impl State {
+    /// Puts a thread where it belongs once more, with what the program wants of it by now.
+    fn put(&mut self, program: &Program, slot: Slot, tid: u32) {
+        let placement = self.machine.placement(slot);
+        self.apply(program, |_, out| {
+            if let Some(placement) = placement {
+                out(Action {
+                    slot,
+                    tid,
+                    placement,
+                });
+            }
+        });
     }
 }

@@ -23,6 +23,9 @@ use crate::table::Scheduling;
 /// only seen by their threads' policies.
 const NOTED_MAX: usize = 64;
 
+/// Beside the number of a thread that the mediator has seen, and need not take.
+const SEEN: u32 = 1 << 31;
+
 static NOTED: [AtomicU32; NOTED_MAX] = [const { AtomicU32::new(0) }; NOTED_MAX];
 static TELL: AtomicUsize = AtomicUsize::new(0);
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -87,7 +90,7 @@ impl Guard {
     pub fn demoted(&self) -> impl Iterator<Item = u32> {
         renew();
         let taken = NOTED.iter().map(|it| it.swap(0, Ordering::AcqRel));
-        taken.filter(|it| *it != 0)
+        taken.filter(|it| *it != 0 && it & SEEN == 0)
     }
 }
 
@@ -271,13 +274,9 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_
             ..here
         };
         let _ = scheduling::set(tid, &lower);
-        let free = NOTED.iter().find(|it| {
-            let exchanged = it.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed);
-            exchanged.is_ok()
-        });
-        let _ = free;
+        let is_first = note(tid, 0);
         let tell = TELL.load(Ordering::Acquire);
-        if tell != 0 {
+        if tell != 0 && is_first {
             // SAFETY: only functions of this type are put there.
             let tell: fn(u32) = unsafe { core::mem::transmute(tell) };
             tell(tid);
@@ -302,6 +301,25 @@ fn has_reached_own() -> bool {
         let _ = set_soft(own);
     }
     has_reached
+}
+
+/// The mediator has seen by itself that a thread has run away. False if the kernel has told
+/// meanwhile: who notes it first tells of it.
+pub(crate) fn note_seen(tid: u32) -> bool {
+    note(tid, SEEN)
+}
+
+fn note(tid: u32, by: u32) -> bool {
+    let start = tid as usize;
+    for place in start..start + NOTED_MAX {
+        let place = &NOTED[place % NOTED_MAX];
+        match place.compare_exchange(0, tid | by, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return true,
+            Err(there) if there & !SEEN == tid => return false,
+            Err(_) => {}
+        }
+    }
+    true
 }
 
 /// Whether the signal may be about the processor time of the process.

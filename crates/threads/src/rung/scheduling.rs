@@ -32,9 +32,9 @@ struct Attr {
 pub fn of(tid: u32) -> Result<Scheduling, Errno> {
     let attr = attr_of(tid)?;
     let policy = attr.policy as u8;
-    // It is not told of a thread that runs in real time, where it is kept.
+    // It is not told there of a thread that runs in real time, for which it is kept.
     let nice = if is_realtime(policy) {
-        0
+        nice_of(tid)?
     } else {
         attr.nice as i8
     };
@@ -53,6 +53,21 @@ pub fn of(tid: u32) -> Result<Scheduling, Errno> {
 /// If it has ended.
 pub fn slice_ns_of(tid: u32) -> Result<u64, Errno> {
     attr_of(tid).map(|it| it.runtime)
+}
+
+fn nice_of(tid: u32) -> Result<i8, Errno> {
+    let arguments = [libc::PRIO_PROCESS as usize, tid as usize, 0, 0, 0, 0];
+    // SAFETY: touches no memory.
+    let said = unsafe { call(libc::SYS_getpriority, arguments) }?;
+    // From 40 for the first to 1 for the last.
+    Ok(20 - said as i8)
+}
+
+fn set_nice(tid: u32, nice: i8) -> Result<(), Errno> {
+    let which = libc::PRIO_PROCESS as usize;
+    let arguments = [which, tid as usize, nice as isize as usize, 0, 0, 0];
+    // SAFETY: touches no memory.
+    unsafe { call(libc::SYS_setpriority, arguments) }.map(|_| ())
 }
 
 fn attr_of(tid: u32) -> Result<Attr, Errno> {
@@ -122,7 +137,14 @@ fn set_exactly(tid: u32, to: &Scheduling, slice_ns: u64) -> Result<(), Errno> {
     };
     let arguments = [tid as usize, &raw const attr as usize, 0, 0, 0, 0];
     // SAFETY: reads `attr`, which says its size.
-    unsafe { call(libc::SYS_sched_setattr, arguments) }.map(|_| ())
+    unsafe { call(libc::SYS_sched_setattr, arguments) }?;
+    // It is taken from there for ordinary threads alone, and kept for all.
+    let is_idle = i32::from(to.policy) == libc::SCHED_IDLE;
+    if (is_realtime || is_idle) && nice_of(tid)? != to.nice {
+        // What it may not have it is not refused the rest for.
+        let _ = set_nice(tid, to.nice);
+    }
+    Ok(())
 }
 
 /// The least time that the kernel lets a thread run for at a time.
