@@ -30,7 +30,7 @@ use crate::lock::{Once, PriorityMutex};
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
 use crate::rung::guard::{self, Guard};
 use crate::rung::scheduling::Haste;
-use crate::rung::{Means, Obstacle, Return, Rung, scheduling};
+use crate::rung::{self, Means, Obstacle, Return, Rung, scheduling};
 use crate::table::{Entry, Region, Scheduling, Slot, Table, TableError};
 use crate::visit::{self, Put, Visitor};
 
@@ -157,6 +157,7 @@ impl Program {
         }
         let returns = means.returns();
         state.machine.set_returns(returns != Return::Never);
+        state.machine.set_makes_way(rung::makes_way(rung));
         // SAFETY: this thread has the lock.
         unsafe { self.means.set(means) };
         for (slot, entry) in self.table.lines().iter() {

@@ -93,6 +93,8 @@ pub struct Machine<'m> {
     /// How many wait for somebody's lock.
     waiting: u32,
     is_open: bool,
+    /// Whether lazy threads that are no part of a turn make way for those that are.
+    makes_way: bool,
     turns: Turns,
 }
 
@@ -108,6 +110,7 @@ impl<'m> Machine<'m> {
             fast: 0,
             waiting: 0,
             is_open: true,
+            makes_way: false,
             turns: Turns::NONE,
         }
     }
@@ -121,6 +124,11 @@ impl<'m> Machine<'m> {
     /// Whether threads that become lazy from now on can return.
     pub fn set_returns(&mut self, returns: bool) {
         self.settings.is_reversible &= returns;
+    }
+
+    /// Whether lazy threads make way in the turn of others; the rung says so.
+    pub fn set_makes_way(&mut self, makes_way: bool) {
+        self.makes_way = makes_way;
     }
 
     /// How many threads are in the fast region.
@@ -504,6 +512,7 @@ impl<'m> Machine<'m> {
             (_, false) if !self.settings.is_reversible => Placement::Own,
             (_, false) if node.is_lazy => Placement::Bound,
             (true, false) => Placement::Own,
+            (false, false) if self.makes_way && self.turns.is_turn => Placement::Bound,
             (false, false) => Placement::Lazy,
         }
     }

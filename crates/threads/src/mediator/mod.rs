@@ -16,7 +16,7 @@
 //! | excluded, or spared | own | own |
 //! | critical, and out of the fast region while it blocks | own | own |
 //! | bound to be lazy | lazy | lazy |
-//! | any other | own | lazy |
+//! | any other | own, and where the lazy region changes nothing bound in the turn of others | lazy |
 //!
 //! *Own* is what the program wants: it is what a thread had, changed by what the
 //! program has asked for since. In the paper only the end of a thread takes it
@@ -115,7 +115,7 @@ pub enum Placement {
     Fast(Priority),
     /// In the lazy region, as long as somebody is in the fast one.
     Lazy,
-    /// In the lazy region, as long as it is to be there.
+    /// In the lazy region, as long as it is to be there, or as it is the turn of others.
     Bound,
 }
 

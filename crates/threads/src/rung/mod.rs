@@ -322,7 +322,8 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
             scheduling::realtime(priority, own, scheduling::priority_max())
         }
         (Rung::Idle, Placement::Lazy | Placement::Bound) => idle(own),
-        // Those in real time come first anyway; this one comes last of all.
+        // Those in real time come first anyway; this one comes last of all, where that can be
+        // taken back.
         (Rung::Realtime, Placement::Bound) if scheduling::may_have_nice(own.nice) => idle(own),
         (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
         (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
@@ -337,6 +338,13 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
         }
         _ => *own,
     }
+}
+
+/// Whether lazy threads make way in the turn of others: where they are lazy because others
+/// come before them, they would have a part of it otherwise.
+#[must_use]
+pub fn makes_way(rung: Rung) -> bool {
+    rung == Rung::Realtime
 }
 
 /// For how long a thread that belongs there runs at a time, 0 for as long as usual.

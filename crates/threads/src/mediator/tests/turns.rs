@@ -370,3 +370,58 @@ fn who_falls_asleep_in_a_turn_does_not_prolong_it() {
         assert_eq!(machine.was_too_short(), is_awake);
     }
 }
+
+/// Whoever is not due leaves a turn to those that are, as far as the rung can have it so.
+#[test]
+fn who_has_had_a_part_makes_way() {
+    for makes_way in [true, false] {
+        let mut nodes = [Node::default(); 3];
+        let mut machine = Machine::new(&mut nodes, Settings::default());
+        machine.set_makes_way(makes_way);
+        for slot in 0..2 {
+            machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+        }
+        machine.add(Slot(2), 2, nice(0), &mut |_| {});
+        let mut one = OneRuns { cpu_ns: 0 };
+        let mut now = 1;
+        while !machine.is_turn() {
+            let next = machine.tick(now, &mut one, &mut |_| {});
+            now = next.expect("somebody waits");
+            one.cpu_ns += MILLISECOND;
+        }
+        let others = match makes_way {
+            true => Placement::Bound,
+            false => Placement::Lazy,
+        };
+        let placements = |it: &Machine<'_>| [0, 1].map(|slot| it.placement(Slot(slot)));
+        assert_eq!(placements(&machine), [Some(Placement::Own), Some(others)]);
+        while machine.is_turn() {
+            let next = machine.tick(now, &mut one, &mut |_| {});
+            now = next.expect("somebody waits");
+        }
+        assert_eq!(placements(&machine), [Some(Placement::Lazy); 2]);
+    }
+}
+
+/// Of two lazy threads the second has a processor again and again.
+struct OneRuns {
+    cpu_ns: u64,
+}
+
+impl Watch for OneRuns {
+    fn takes_ns(&self) -> u64 {
+        0
+    }
+
+    fn processors(&self) -> u64 {
+        1
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
+        Some(if slot == Slot(1) { self.cpu_ns } else { 0 })
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        true
+    }
+}
