@@ -308,10 +308,8 @@ impl<'n> Device<'n> {
             is_reversible: true,
             ..plan.settings
         };
-        let mut machine = Machine::new(nodes, settings);
-        machine.set_makes_way(rung::makes_way(rung));
         let device = Device {
-            machine,
+            machine: Machine::new(nodes, settings),
             rung,
             group,
             journal: Some(journal),
