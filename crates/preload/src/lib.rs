@@ -15,6 +15,7 @@
 //! | `blocking` | `poll`, `read`, `pthread_cond_wait`, … |
 //! | `process` | `fork`, `exec…`, `posix_spawn`, `system`, `exit` |
 //! | `rights` | `setuid`, `seteuid`, `setreuid`, `setresuid`, `chroot` |
+//! | `limits` | `getrlimit`, `setrlimit`, `prlimit`, for the limit that a guard needs |
 //! | `signal` | `sigaction` and `signal`, for the signals that guards need |
 //! | `key` | `pthread_key_create`, `tss_create` |
 //! | `name` | `pthread_setname_np`, `prctl` |

@@ -3,6 +3,9 @@
 //! Children and other programs inherit how their creator is scheduled. A thread that the
 //! mediator has put elsewhere therefore returns while it creates one, or becomes one.
 
+#[cfg(has_naked_functions)]
+mod listed;
+
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

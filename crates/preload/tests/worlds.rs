@@ -135,7 +135,13 @@ fn programs_without_privileges_do_the_same() {
             ..NATIVE
         };
         // What children of bound threads inherit is theirs for ever.
-        let inherit = ["other-programs", "another-program"];
+        let inherit = [
+            "other-programs",
+            "another-program",
+            "listed",
+            "named",
+            "with-variables",
+        ];
         for case in cases.iter().filter(|it| !inherit.contains(&it.as_str())) {
             let expected = native.run(&program, &[case]);
             assert_eq!(world.run(&program, &[case]), expected, "{case} with {rung}");

@@ -24,6 +24,7 @@
 #include "check.h"
 
 static const char *self;
+static char **given;
 
 static void say(const char *text)
 {
@@ -561,6 +562,47 @@ static void another_program(void)
     pthread_join(thread, NULL);
 }
 
+/* Programs whose arguments are listed, more of them than there are registers: each of these
+ * cases begins the next one. */
+
+static void priorities(void);
+
+static void shows_arguments(void)
+{
+    const char *told = getenv("TOLD");
+    for (int i = 2; given[i] != NULL; ++i)
+        printf("%s ", given[i]);
+    puts(told == NULL ? "" : told);
+    priorities();
+}
+
+static void *lists(void *argument)
+{
+    char *variables[] = { "TOLD=yes", NULL };
+    (void)argument;
+    if (strcmp(given[1], "listed") == 0)
+        execl(self, self, "named", (char *)NULL);
+    else if (strcmp(given[1], "named") == 0)
+        execlp(self, self, "with-variables", "a", "b", "c", "d", "e", "f", "g", "h", (char *)NULL);
+    else
+        execle(self, self, "last", "1", "2", "3", "4", "5", (char *)NULL, variables);
+    CHECK(0);
+    return NULL;
+}
+
+static void listed(void)
+{
+    char *variables[] = { "TOLD=yes", NULL };
+    pthread_t thread;
+    CHECK(execl("/nowhere", "nowhere", (char *)NULL) == -1 && errno == ENOENT);
+    CHECK(execlp("/nowhere", "a", "b", "c", "d", "e", "f", "g", (char *)NULL) == -1);
+    CHECK(errno == ENOENT);
+    CHECK(execle("/nowhere", "a", "b", (char *)NULL, variables) == -1 && errno == ENOENT);
+    shows_arguments();
+    CHECK(pthread_create(&thread, NULL, lists, NULL) == 0);
+    pthread_join(thread, NULL);
+}
+
 /* ------------------------------------------------------------ priorities, names, locks */
 
 static void priorities(void)
@@ -774,6 +816,10 @@ static const struct {
     { "forked-by-hand", forked_by_hand },
     { "other-programs", other_programs },
     { "another-program", another_program },
+    { "listed", listed },
+    { "named", listed },
+    { "with-variables", listed },
+    { "last", shows_arguments },
     { "priorities", priorities },
     { "all-priorities", all_priorities },
     { "names", names },
@@ -789,6 +835,7 @@ static const struct {
 int main(int number, char **arguments)
 {
     self = arguments[0];
+    given = arguments;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         if (number == 1)
             puts(cases[i].name);
