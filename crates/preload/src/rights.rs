@@ -1,4 +1,5 @@
-//! Rights that a process gives up: what it needs later is opened before, or it could not be.
+//! Rights that a process gives up: what it needs later is opened before, or it could not be,
+//! and its threads return before, or they could not.
 
 use core::ffi::{c_char, c_int};
 
@@ -6,9 +7,10 @@ use libc::uid_t;
 
 use crate::{real, state};
 
-fn prepare() {
-    if let Some(served) = state::served() {
-        state::uncancelled(|| served.prepare_for_loss());
+fn prepared<T>(change: impl FnOnce() -> T) -> T {
+    match state::served() {
+        Some(served) => served.change_rights(change),
+        None => change(),
     }
 }
 
@@ -18,9 +20,8 @@ fn prepare() {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setuid(user: uid_t) -> c_int {
-    prepare();
     // SAFETY: the caller's.
-    unsafe { real::setuid(user) }
+    prepared(|| unsafe { real::setuid(user) })
 }
 
 /// As POSIX has it.
@@ -29,9 +30,8 @@ pub unsafe extern "C" fn setuid(user: uid_t) -> c_int {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seteuid(user: uid_t) -> c_int {
-    prepare();
     // SAFETY: the caller's.
-    unsafe { real::seteuid(user) }
+    prepared(|| unsafe { real::seteuid(user) })
 }
 
 /// As POSIX has it.
@@ -40,9 +40,8 @@ pub unsafe extern "C" fn seteuid(user: uid_t) -> c_int {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setreuid(user: uid_t, effective: uid_t) -> c_int {
-    prepare();
     // SAFETY: the caller's.
-    unsafe { real::setreuid(user, effective) }
+    prepared(|| unsafe { real::setreuid(user, effective) })
 }
 
 /// As the C library has it.
@@ -51,9 +50,8 @@ pub unsafe extern "C" fn setreuid(user: uid_t, effective: uid_t) -> c_int {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn setresuid(user: uid_t, effective: uid_t, saved: uid_t) -> c_int {
-    prepare();
     // SAFETY: the caller's.
-    unsafe { real::setresuid(user, effective, saved) }
+    prepared(|| unsafe { real::setresuid(user, effective, saved) })
 }
 
 /// As the C library has it.
@@ -62,7 +60,6 @@ pub unsafe extern "C" fn setresuid(user: uid_t, effective: uid_t, saved: uid_t) 
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
-    prepare();
     // SAFETY: the caller's.
-    unsafe { real::chroot(path) }
+    prepared(|| unsafe { real::chroot(path) })
 }

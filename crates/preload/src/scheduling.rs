@@ -169,7 +169,7 @@ pub unsafe extern "C" fn setpriority(which: c_uint, who: id_t, nice: c_int) -> c
     };
     if is_thread {
         keeps(said == 0, identity_by_number(who), change);
-    } else if let Some(served) = state::mediated().filter(|_| said == 0 && is_of(which, who)) {
+    } else if let Some(served) = told().filter(|_| said == 0 && is_of(which, who)) {
         for (_, entry) in served.program.table().lines().iter() {
             keeps(true, entry.identity, &change);
         }
@@ -367,12 +367,18 @@ fn identity_by_number(number: id_t) -> u64 {
     found.map_or(0, |(_, entry)| entry.identity)
 }
 
+/// The process, if it is mediated and this is no child with its memory, which has asked for
+/// itself.
+fn told() -> Option<&'static Served> {
+    state::mediated().filter(|_| state::is_this_process())
+}
+
 /// The program was told that a thread of its is scheduled so. The mediator may have moved it
 /// in that moment, with what it had before: then the program wants it once more.
 fn keeps(was_told: bool, identity: u64, change: impl Fn(&Scheduling) -> Option<Scheduling>) {
     /// It is moved so often in a row by no mediator.
     const TIMES: u32 = 4;
-    let Some(served) = state::mediated().filter(|_| was_told) else {
+    let Some(served) = told().filter(|_| was_told) else {
         return;
     };
     for _ in 0..TIMES {

@@ -16,7 +16,7 @@ use milieu_threads::kernel::{self, complain, keep, keep_all};
 use milieu_threads::lock::{PriorityMutex, are_owners_known, own_number};
 use milieu_threads::program::Program;
 use milieu_threads::run::{self, Choice, Rule, Settings, Thread, What};
-use milieu_threads::rung::{self, Return};
+use milieu_threads::rung::{self, Return, Rung, scheduling};
 use milieu_threads::stack::{self, Process, Standing, Watch};
 
 use crate::record::Record;
@@ -40,6 +40,9 @@ pub struct Served {
     is_learning: AtomicBool,
     /// The rung has been chosen, or that was tried in vain.
     is_chosen: AtomicBool,
+    /// It is not mediated any more, because threads could not return.
+    has_lost_rights: AtomicBool,
+    has_told_of_rights: AtomicBool,
     /// Notes are there, or that was tried in vain.
     is_noted: AtomicBool,
 }
@@ -253,6 +256,8 @@ impl Served {
             tells_numbers: are_owners_known(),
             is_learning: AtomicBool::new(false),
             is_chosen: AtomicBool::new(false),
+            has_lost_rights: AtomicBool::new(false),
+            has_told_of_rights: AtomicBool::new(false),
             is_noted: AtomicBool::new(false),
         };
         process::handle_forks();
@@ -289,7 +294,7 @@ impl Served {
 
     /// The process is about to give up its rights, and may be unable to open any of this
     /// then. Root's processes alone have it early: most have never a thread.
-    pub fn prepare_for_loss(&self) {
+    fn prepare_for_loss(&self) {
         // A child of `vfork` has the memory of its parent, whose notes these are.
         let is_own = is_this_process();
         // SAFETY: no memory is involved.
@@ -300,6 +305,38 @@ impl Served {
             if !IS_CHILD.load(Ordering::Relaxed) {
                 self.open_notes();
             }
+        }
+    }
+
+    /// Does something that may take rights from the process, or give them back. Threads are
+    /// where the program wants them meanwhile, and are mediated afterwards if they could
+    /// return.
+    pub fn change_rights<T>(&self, change: impl FnOnce() -> T) -> T {
+        uncancelled(|| self.prepare_for_loss());
+        let has_lost = self.has_lost_rights.load(Ordering::Acquire);
+        let may_lose = mediated().is_some() && scheduling::has_privilege();
+        let is_concerned = is_this_process() && (has_lost || may_lose && self.may_rest());
+        if is_concerned {
+            uncancelled(|| self.rest());
+        }
+        let result = change();
+        if let Some(rung) = self.program.resting_rung().filter(|_| is_concerned) {
+            uncancelled(|| self.see_rights(rung));
+        }
+        result
+    }
+
+    fn see_rights(&self, rung: Rung) {
+        let may_return = always_returns(rung);
+        self.has_lost_rights.store(!may_return, Ordering::Release);
+        if may_return {
+            self.go_on();
+        } else if !self.has_told_of_rights.swap(true, Ordering::AcqRel) {
+            self.say(format_args!(
+                "threads are not mediated any more: the program has given up the rights by \
+                 which `{rung}` lets them return; give them up before a thread is critical, or \
+                 leave it RLIMIT_NICE"
+            ));
         }
     }
 
@@ -356,7 +393,8 @@ impl Served {
 
     fn mediate_by(&self, is_helper: bool) {
         let chosen = self.settings.rung;
-        if chosen == Choice::Off || device::is_awaited() {
+        let has_lost_rights = self.has_lost_rights.load(Ordering::Acquire);
+        if chosen == Choice::Off || device::is_awaited() || has_lost_rights {
             return;
         }
         if self.program.is_resting() {
@@ -388,7 +426,7 @@ impl Served {
 
     /// Threads are mediated as before, after [`Served::rest`].
     pub fn go_on(&self) {
-        if !self.program.is_resting() {
+        if !self.program.is_resting() || self.has_lost_rights.load(Ordering::Acquire) {
             return;
         }
         self.set_mediated(true);
@@ -401,11 +439,6 @@ impl Served {
     }
 
     fn choose(&self, chosen: Choice, is_helper: bool) {
-        let returns = |rung| {
-            let reports = rung::probe();
-            let mut reports = reports.iter();
-            reports.any(|it| it.rung == rung && it.verdict == Ok(Return::Always))
-        };
         let rung = match chosen {
             Choice::Only(rung) => Some(rung),
             _ => rung::best(&rung::probe()),
@@ -415,7 +448,7 @@ impl Served {
                 "threads are not mediated: nothing works here; `milieu thread probe` says why"
             ));
         };
-        if is_helper && !returns(rung) {
+        if is_helper && !always_returns(rung) {
             // A thread of the program's does it when something changes.
             return self.is_chosen.store(false, Ordering::Release);
         }
@@ -587,4 +620,11 @@ pub fn uncancelled<T>(action: impl FnOnce() -> T) -> T {
     // SAFETY: sets what was.
     unsafe { pthread_setcancelstate(before, null_mut()) };
     result
+}
+
+/// Whether lazy threads can return on a rung, by what the process may do now.
+fn always_returns(rung: Rung) -> bool {
+    let reports = rung::probe();
+    let mut reports = reports.iter();
+    reports.any(|it| it.rung == rung && it.verdict == Ok(Return::Always))
 }

@@ -646,3 +646,29 @@ fn all_that_run_away_are_demoted_and_told_and_others_go_on() {
         assert!(used >= 50, "{settings}: {used} ms");
     }
 }
+
+/// Who is lazy when the rights go by which it returns would be so for good.
+#[test]
+fn threads_return_before_rights_go() {
+    let folder = scratch("rights");
+    let Some(program) = compile("gcc", "rights.c", &folder, &[]) else {
+        return;
+    };
+    let user = fs::metadata("/proc/self").expect("this process");
+    if std::os::unix::fs::MetadataExt::uid(&user) != 0 {
+        return skipped("only root has rights to give up");
+    }
+    for report in probe() {
+        if report.verdict != Ok(Return::Always) {
+            continue;
+        }
+        let settings = format!("rung={};wait=never;stacks=off", report.rung);
+        let run = World::served(&settings).run(&program, &[]);
+        assert_eq!(run.status, "exit status: 0", "{settings}: {run:?}");
+        let told = run
+            .stderr
+            .matches("has given up the rights by which")
+            .count();
+        assert_eq!(told, 1, "{settings}: {run:?}");
+    }
+}

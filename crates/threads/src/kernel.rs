@@ -118,6 +118,12 @@ pub fn boot_time_ns() -> u64 {
     clock_ns(libc::CLOCK_BOOTTIME).unwrap_or(0)
 }
 
+/// The processor time that this process has had, in nanoseconds.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
 /// The processor time that a thread of this process has had.
 #[must_use]
 pub fn thread_cpu_ns(thread: u32) -> Option<u64> {

@@ -60,6 +60,13 @@ impl Program {
         Ok(())
     }
 
+    /// By which means it mediates again, while it rests.
+    #[must_use]
+    pub fn resting_rung(&self) -> Option<Rung> {
+        let means = self.means.get().filter(|_| self.is_resting())?;
+        Some(means.rung())
+    }
+
     /// Whether it mediated, and somebody else does now.
     #[must_use]
     pub fn is_resting(&self) -> bool {

@@ -117,7 +117,9 @@ impl Program {
             }
             // Who ran away is out of real time before the mediator knows.
             let has_other_policy = here.policy != given.policy && !is_given_realtime;
-            if !has_other_policy && here.nice == given.nice {
+            if means.is_given(placement, &entry.own, &here)
+                || !has_other_policy && here.nice == given.nice
+            {
                 continue;
             }
             let updated = lines.update(entry.identity, |it| {

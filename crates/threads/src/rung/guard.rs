@@ -44,6 +44,10 @@ static LIMIT: AtomicU64 = AtomicU64::new(0);
 /// By how much the kernel puts a limit off that was reached.
 const PUT_OFF: u64 = 1_000_000;
 
+/// So long before the hard limit, at which it ends the process, the kernel is to tell: it
+/// looks with its clock, which ticks a hundred times a second or more.
+const BEFORE_END: u64 = 20_000;
+
 /// Until when the limit is the process's own, for a thread of its that runs in real time: in
 /// nanoseconds since the machine began. Those who run away are seen by the mediator meanwhile.
 static LEFT_UNTIL: AtomicU64 = AtomicU64::new(0);
@@ -120,21 +124,31 @@ pub fn begin_program<T>(begin: impl FnOnce() -> T) -> T {
     }
     exchange(&LIMIT, &OWN_LIMIT);
     let result = begin();
-    if !is_counted || BEGINNING.fetch_sub(1, Ordering::AcqRel) == 1 {
+    // None is left in the child of a fork, where this returns as well.
+    let left = BEGINNING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |it| {
+        is_counted.then(|| it.saturating_sub(1))
+    });
+    if left.map_or(true, |before| before <= 1) && IS_ON.load(Ordering::Acquire) {
         exchange(&OWN_LIMIT, &LIMIT);
-        if is_counted && BEGINNING.load(Ordering::Acquire) > 0 {
-            exchange(&LIMIT, &OWN_LIMIT);
-        }
+        give_way();
     }
     result
+}
+
+/// Whoever has begun to begin a program meanwhile needs the process's own limit.
+fn give_way() {
+    let is_counted = PROCESS.load(Ordering::Acquire) == kernel::process_id();
+    if is_counted && BEGINNING.load(Ordering::Acquire) > 0 {
+        exchange(&LIMIT, &OWN_LIMIT);
+    }
 }
 
 /// In the child of a fork, which goes on being guarded.
 pub(crate) fn after_fork() {
     if IS_ON.load(Ordering::Acquire) {
         PROCESS.store(kernel::process_id(), Ordering::Release);
-        // Of those that begin a program only this thread is left.
-        BEGINNING.fetch_min(1, Ordering::AcqRel);
+        // Those that begin a program are in the other process.
+        BEGINNING.store(0, Ordering::Release);
     }
 }
 
@@ -161,8 +175,7 @@ pub fn own_limit(new: Option<libc::rlimit64>) -> Option<Result<libc::rlimit64, E
 /// Sets the limit that the process has by itself, with that of the guard before it.
 fn set_limit(own: libc::rlimit64) -> Result<(), Errno> {
     let wanted = WANTED.load(Ordering::Relaxed);
-    // At the hard limit the kernel would end the process.
-    let least = own.rlim_cur.min(own.rlim_max.saturating_sub(1));
+    let least = own.rlim_cur.min(own.rlim_max.saturating_sub(BEFORE_END));
     let limit = libc::rlimit64 {
         rlim_cur: wanted.min(least),
         ..own
@@ -194,6 +207,12 @@ fn renew() {
     } else {
         set_limit(now)
     };
+    // The program may have set another in that moment.
+    let limit_now = LIMIT.load(Ordering::Relaxed);
+    if limit_now != limit {
+        let _ = set_soft(limit_now);
+    }
+    give_way();
 }
 
 fn set_soft(soft: u64) -> Result<(), Errno> {
@@ -281,15 +300,16 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_
             let tell: fn(u32) = unsafe { core::mem::transmute(tell) };
             tell(tid);
         }
-    } else if is_about_process() || (scheduling::is_realtime(here.policy) && has_reached_own()) {
+    } else if is_about_process() || has_reached_own() {
         hand_on(signal, info, more);
     }
-    // Otherwise a thread that blocks the signal has run away, and another got it:
-    // what the mediator observes will tell which.
+    // Otherwise it is about a thread that the program itself runs in real time, or one of
+    // ours that blocks the signal, so that another got it: what the mediator observes will
+    // tell of that.
 }
 
-/// Whether a thread that the program itself runs in real time has reached what the program
-/// has set. If it was the guard's limit, the kernel tells again at the program's.
+/// Whether a thread that the program itself runs in real time may have reached what the
+/// program has set. If it was the guard's limit, the kernel tells again at the program's.
 fn has_reached_own() -> bool {
     let own = OWN_LIMIT.load(Ordering::Relaxed);
     let now = kernel::limit(libc::RLIMIT_RTTIME, None);
@@ -322,9 +342,11 @@ fn note(tid: u32, by: u32) -> bool {
     true
 }
 
-/// Whether the signal may be about the processor time of the process.
+/// Whether the signal may be about the processor time of the process, of which the kernel
+/// puts the limit off by a second in the same way.
 fn is_about_process() -> bool {
-    kernel::limit(libc::RLIMIT_CPU, None).is_ok_and(|it| it.rlim_cur != libc::RLIM64_INFINITY)
+    let used = kernel::process_cpu_ns() / 1_000_000_000;
+    kernel::limit(libc::RLIMIT_CPU, None).is_ok_and(|it| used >= it.rlim_cur.saturating_sub(1))
         || !IS_ON.load(Ordering::Acquire)
 }
 

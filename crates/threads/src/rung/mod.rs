@@ -257,6 +257,12 @@ impl Means {
         wanted(self.rung, self.returns, to, own)
     }
 
+    /// Whether a thread may have been given this there, as [`is_given`] says.
+    #[must_use]
+    pub fn is_given(&self, to: Placement, own: &Scheduling, here: &Scheduling) -> bool {
+        is_given(self.rung, to, own, here)
+    }
+
     /// Whether a thread that has just begun is where lazy threads are, because it
     /// inherited that. `own` is what whoever began it is when it is not lazy.
     pub fn is_inherited(&self, tid: u32, here: &Scheduling, own: &Scheduling) -> bool {
@@ -317,6 +323,26 @@ pub fn come_first(rung: Rung) {
 /// beside that.
 #[must_use]
 pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> Scheduling {
+    let may_have = |nice| returns == Return::Always && scheduling::may_have_nice(nice);
+    wanted_by(rung, &may_have, to, own)
+}
+
+/// Whether a thread may have been given this there: by the rights that the process has, or
+/// had then.
+#[must_use]
+pub fn is_given(rung: Rung, to: Placement, own: &Scheduling, here: &Scheduling) -> bool {
+    [true, false].iter().any(|may| {
+        let given = wanted_by(rung, &|_| *may, to, own);
+        (given.policy, given.nice) == (here.policy, here.nice)
+    })
+}
+
+fn wanted_by(
+    rung: Rung,
+    may_have: &dyn Fn(i8) -> bool,
+    to: Placement,
+    own: &Scheduling,
+) -> Scheduling {
     match (rung, to) {
         (Rung::Realtime, Placement::Fast(priority)) => {
             scheduling::realtime(priority, own, scheduling::priority_max())
@@ -324,14 +350,13 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
         (Rung::Idle, Placement::Lazy | Placement::Bound) => idle(own),
         // Those in real time come first anyway; this one comes last of all, where that can be
         // taken back.
-        (Rung::Realtime, Placement::Bound) if scheduling::may_have_nice(own.nice) => idle(own),
+        (Rung::Realtime, Placement::Bound) if may_have(own.nice) => idle(own),
         (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
         (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
             // It orders critical threads where that can be taken back.
             let nice = priority.nice() as i8;
-            let raised = Scheduling { nice, ..*own };
-            if returns == Return::Always && scheduling::may_have_nice(nice.min(own.nice)) {
-                raised
+            if may_have(nice.min(own.nice)) {
+                Scheduling { nice, ..*own }
             } else {
                 *own
             }

@@ -189,3 +189,31 @@ fn who_mediates_comes_first() {
         assert_eq!((begun.policy, begun.nice), (own.policy, own.nice), "{rung}");
     }
 }
+
+/// Rights may have gone since: what a thread was given is none that its program asks for.
+#[test]
+fn what_a_thread_was_given_is_known_whatever_is_permitted() {
+    let own = Scheduling::default();
+    let first = Priority::new(-5).expect("a priority");
+    for rung in [Rung::Realtime, Rung::Cgroup, Rung::Idle, Rung::Nice] {
+        for to in [
+            Placement::Own,
+            Placement::Lazy,
+            Placement::Bound,
+            Placement::Fast(first),
+        ] {
+            for returns in [Return::Always, Return::Never] {
+                let given = wanted(rung, returns, to, &own);
+                assert!(
+                    is_given(rung, to, &own, &given),
+                    "{rung} {to:?} {returns:?}"
+                );
+            }
+            let other = Scheduling { nice: 7, ..own };
+            assert!(!is_given(rung, to, &own, &other), "{rung} {to:?}");
+        }
+    }
+    let idle = idle(&own);
+    assert!(is_given(Rung::Realtime, Placement::Bound, &own, &idle));
+    assert!(!is_given(Rung::Realtime, Placement::Lazy, &own, &idle));
+}
