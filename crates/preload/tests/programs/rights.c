@@ -4,6 +4,7 @@
  */
 #include <milieu/threads.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -67,6 +68,7 @@ int main(void)
     }
     CHECK(region_of(lazy) == PTHREAD_REGION_LAZY);
     CHECK(setuid(65534) == 0);
+    CHECK(setuid(0) == -1 && errno == EPERM);
     CHECK(region_of(lazy) == PTHREAD_REGION_OWN && policy_of(ordinary) == SCHED_OTHER);
     pthread_barrier_wait(&over);
     CHECK(pthread_join(lazy, NULL) == 0 && pthread_join(critical, NULL) == 0);
