@@ -11,7 +11,7 @@
 //!   lookup costs one search as an exact one does;
 //! - inserting costs the same whether keys come sorted or not; the order is
 //!   made when somebody asks for it, and kept until a key comes out of order;
-//! - whoever chooses names cannot make a set slow: hashes are seeded;
+//! - whoever chooses names cannot make a set slow: hashes are seeded, and nobody sees them;
 //! - a key costs at most 120 bytes beyond the text of its name and value.
 //!
 //! ```text
