@@ -58,7 +58,7 @@ pub struct Settings {
     /// Where it is less, as much of the time is turns for all others.
     pub turn_percent: u8,
     /// How much of the time turns take from urgent threads at most if so many have to wait
-    /// that they do not all have their part in less, in percent: 1 to 50. Whoever had none
+    /// that they do not all have their part in less, in percent: 1 to 90. Whoever had none
     /// by then waits for longer than `lazy_wait_ns_max`.
     pub turn_percent_max: u8,
     /// For how long a critical thread may keep a processor without ever blocking,
@@ -73,7 +73,7 @@ impl Default for Settings {
             is_reversible: true,
             lazy_wait_ns_max: Some(1_000_000_000),
             turn_percent: 5,
-            turn_percent_max: 50,
+            turn_percent_max: 80,
             spin_ns_max: 300_000_000,
         }
     }

@@ -127,7 +127,7 @@ impl<'t> Settings<'t> {
             "blocked" => mediator.leaves_while_blocked = one_of(value, BLOCKED)?,
             "wait" => mediator.lazy_wait_ns_max = wait(value)?,
             "turn" => mediator.turn_percent = percent(value, 1, 50)?,
-            "turn-max" => mediator.turn_percent_max = percent(value, 1, 50)?,
+            "turn-max" => mediator.turn_percent_max = percent(value, 1, 90)?,
             "spin" => mediator.spin_ns_max = u64::from(count(value, 1)?) * 1_000_000,
             "capacity" => self.capacity = count(value, 1)?,
             "mediator" => self.socket = Some(path(value)?),
@@ -187,10 +187,10 @@ fn count(value: &str, least: u32) -> Result<u32, &'static str> {
 
 fn percent(value: &str, least: u8, most: u8) -> Result<u8, &'static str> {
     let number = value.parse().ok().filter(|it| (least..=most).contains(it));
-    number.ok_or(if most == 50 {
-        "a percentage from 1 to 50"
-    } else {
-        "a percentage from 0 to 250"
+    number.ok_or(match most {
+        50 => "a percentage from 1 to 50",
+        90 => "a percentage from 1 to 90",
+        _ => "a percentage from 0 to 250",
     })
 }
 

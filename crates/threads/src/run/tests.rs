@@ -50,6 +50,7 @@ fn what_is_no_setting_is_told_with_what_would_be_one() {
         ("floor=99999999999999999999M", "K or M"),
         ("margin=251", "0 to 250"),
         ("turn=0", "1 to 50"),
+        ("turn-max=91", "1 to 90"),
         ("threads=0", "from 1 on"),
         ("runs=-1", "a number"),
         ("profile=p", "from `/` on"),

@@ -165,7 +165,8 @@ impl Machine<'_> {
         let end = since.saturating_add(wait);
         let pause = since.saturating_add(self.turns.pause_ns);
         let turn = self.turn_ns(now_ns);
-        let ahead = turn.saturating_add(wait / LOOKS).min(wait / 2);
+        let most = wait / 100 * u64::from(self.percent_max().max(50));
+        let ahead = turn.saturating_add(wait / LOOKS).min(most);
         let is_due = now_ns >= pause && self.mark_due(now_ns, ahead, watch) > 0;
         if now_ns < end && !is_due {
             let next_look = self.turns.looked_ns.saturating_add(wait / LOOKS);
@@ -215,7 +216,8 @@ impl Machine<'_> {
         if served == 0 && due > 0 && is_stuck {
             due = self.forget_asleep(now_ns, watch);
         }
-        let most = beside(self.wait_ns(), self.percent_max()).max(self.turns.owed_ns);
+        let wait = self.wait_ns();
+        let most = beside(wait, self.percent_max()).min(wait).max(self.turns.owed_ns);
         let had_ns = self.turns.fast_ns / watch.processors().max(1);
         let pause_ns = self.pause_ns(elapsed.min(most), had_ns);
         let turns = &mut self.turns;
@@ -255,7 +257,7 @@ impl Machine<'_> {
     /// processor: until what they did not have is no more than it may be.
     fn pause_ns(&self, turn_ns: u64, had_ns: u64) -> u64 {
         let had_ns = had_ns.min(turn_ns);
-        let rest = beside(turn_ns - had_ns, 100 - self.percent_max().clamp(1, 50));
+        let rest = beside(turn_ns - had_ns, 100 - self.percent_max().clamp(1, 90));
         rest.saturating_sub(had_ns)
     }
 

@@ -165,8 +165,8 @@ fn seen_on(count: usize, threads: usize, sleeping: usize, settings: Settings) ->
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn nobody_waits_for_longer_than_is_set() {
-    for (wait, most) in [(250, 16), (1000, 64)] {
-        for threads in [1, 2, 7, 16, 24, 64].into_iter().filter(|it| *it <= most) {
+    for (wait, most) in [(250, 40), (1000, 150)] {
+        for threads in [1, 2, 7, 16, 24, 40, 64, 150].into_iter().filter(|it| *it <= most) {
             let settings = Settings {
                 lazy_wait_ns_max: Some(wait * MILLISECOND),
                 ..Settings::default()
@@ -174,7 +174,7 @@ fn nobody_waits_for_longer_than_is_set() {
             let seen = seen(threads, 0, settings);
             let case = (wait, threads, seen.worst(), seen.turns);
             assert!(seen.worst() <= wait + 4 && !seen.was_too_short, "{case:?}");
-            assert!((0.045..=0.5).contains(&seen.turns), "{case:?}");
+            assert!((0.045..=0.8).contains(&seen.turns), "{case:?}");
         }
     }
 }
@@ -183,7 +183,7 @@ fn nobody_waits_for_longer_than_is_set() {
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn nobody_waits_for_the_turn_of_another_processor() {
-    for threads in [2, 16, 64] {
+    for threads in [2, 16, 64, 150] {
         let settings = Settings::default();
         let seen = seen_on(2, 2 * threads, 0, settings);
         let case = (threads, seen.worst(), seen.turns);
@@ -195,7 +195,7 @@ fn nobody_waits_for_the_turn_of_another_processor() {
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn turns_are_no_more_of_the_time_than_is_set() {
-    for percent in [10, 30, 50] {
+    for percent in [10, 30, 50, 80] {
         let settings = Settings {
             lazy_wait_ns_max: Some(250 * MILLISECOND),
             turn_percent_max: percent,
