@@ -1,10 +1,15 @@
 //! From streams to contexts: events switch layers and assign contextual values.
+//!
+//! An action, a thread-based layer or a function of the program that fails ends
+//! no flow: the event is counted as one that could not act, and the next one acts.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use milieu_context::{Context, Coordinator, Environment as _, Layer, Named, Value};
+use milieu_context::{Context, Coordinator, Environment as _, Layer, Named, Value, waiting};
 use milieu_keys::{Pattern, SourceOf};
 use milieu_macros::Environment;
 use milieu_stream::{Drives, Flow, Listening, Parameter};
@@ -27,8 +32,8 @@ pub struct Acting {
     troubles: Arc<Troubles>,
 }
 
-/// Events that could not act, as actions of the program refuse a cycle or a
-/// value breaks the rules of its key.
+/// Events that could not act, as actions of the program fail or refuse a cycle,
+/// or a value breaks the rules of its key.
 #[derive(Default)]
 struct Troubles {
     count: AtomicU64,
@@ -36,7 +41,8 @@ struct Troubles {
 }
 
 impl Acting {
-    /// How many events could not act, and why the last of them could not.
+    /// How many events could not act, and why the last of them could not. An
+    /// event counts as well whose switch stands, but ran something that failed.
     #[must_use]
     pub fn troubles(&self) -> (u64, Option<String>) {
         let last = locked(&self.troubles.last).clone();
@@ -70,14 +76,26 @@ impl Switch {
         })
     }
 
-    /// Activates the layer with this value, or deactivates it.
+    /// Activates the layer with this value, or deactivates it. If an action
+    /// fails, the switch stands.
     pub fn to(&mut self, value: Option<&str>) -> Result<(), Error> {
-        match value {
-            Some(value) => self.cx.activate(Named(&self.id, value))?,
-            None => self.cx.deactivate_named(&self.id)?,
+        // A layer that fails in what others have done keeps nobody from switching.
+        let synchronized = caught(|| self.cx.sync());
+        let switched = caught(|| match value {
+            Some(value) => self.cx.activate(Named(&self.id, value)),
+            None => self.cx.deactivate_named(&self.id),
+        });
+        match switched {
+            Ok(switched) => {
+                switched?;
+                self.is_on = value.is_some();
+                synchronized
+            }
+            Err(failed) => {
+                self.is_on = self.cx.layer_named(&self.id).is_some();
+                Err(failed)
+            }
         }
-        self.is_on = value.is_some();
-        Ok(())
     }
 
     /// Deactivates what an event has activated; what has ended since, somebody
@@ -87,6 +105,32 @@ impl Switch {
             true => self.to(None),
             false => Ok(()),
         }
+    }
+}
+
+/// Does what runs code of the program: actions, thread-based layers, functions.
+/// That one of them has failed is an error, by which nothing unwinds.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
+    // What waits already is of another call.
+    let outer = waiting(None);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    match (done, waiting(outer)) {
+        (Ok(done), None) => Ok(done),
+        (Err(failed), _) | (_, Some(failed)) => Err(Error::Flow(why(&*failed))),
+    }
+}
+
+/// What is said of a failure: an error speaks for itself, and anything else is a panic.
+#[cold]
+fn why(failed: &(dyn Any + Send)) -> String {
+    type Told = Box<dyn std::error::Error + Send + Sync>;
+    if let Some(error) = failed.downcast_ref::<Told>() {
+        return error.to_string();
+    }
+    let text = failed.downcast_ref::<&str>().copied();
+    match text.or_else(|| failed.downcast_ref::<String>().map(String::as_str)) {
+        Some(text) => format!("it panicked: {text}"),
+        None => "it panicked without a text".to_owned(),
     }
 }
 
@@ -265,14 +309,16 @@ impl Stream<'_> {
             let Some(text) = text(event)? else {
                 return Ok(());
             };
-            cx.sync();
+            // A thread-based layer that fails is inactive here, and the value is assigned.
+            let synchronized = caught(|| cx.sync());
             let layers = cx.layers();
             let name = pattern.resolve(|id| {
                 let mut layers = layers.iter();
                 let layer = layers.find(|(layer, _)| **layer == *id);
                 layer.map(|(_, value)| value.as_str())
             });
-            Ok(coordinator.assign(name.as_str(), &text, Some(origin.clone()))?)
+            coordinator.assign(name.as_str(), &text, Some(origin.clone()))?;
+            synchronized
         })
     }
 
@@ -295,7 +341,8 @@ impl Stream<'_> {
         let drives = drives.map_err(of_naming)?;
         let troubles = Arc::new(Troubles::default());
         let noted = Arc::clone(&troubles);
-        let listening = self.listen(move |event| noted.note(act(event)))?;
+        let listening =
+            self.listen(move |event| noted.note(caught(|| act(event)).and_then(|done| done)))?;
         Ok(Acting {
             _listening: listening,
             ending: None,
@@ -304,3 +351,6 @@ impl Stream<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
