@@ -94,7 +94,7 @@ typedef enum milieu_result {
     MILIEU_NULL = 10,
     /** A handle is of another type, or none at all. */
     MILIEU_WRONG_HANDLE = 11,
-    /** A handle was freed. */
+    /** A handle was freed, or the callback has returned that it was handed to. */
     MILIEU_FREED = 12,
     /** A context is in use: by another thread, or by the call that runs this callback. */
     MILIEU_BUSY = 13,
@@ -164,10 +164,11 @@ static inline milieu_text milieu_text_of(const char *string) {
     return text;
 }
 
-/** Whether a text is this string. */
+/** Whether a text is this string, which ends in a zero byte. Null is empty. */
 static inline bool milieu_text_is(milieu_text text, const char *string) {
-    size_t length = strlen(string);
-    return text.length == length && (length == 0 || memcmp(text.bytes, string, length) == 0);
+    size_t length = string ? strlen(string) : 0;
+    if (text.length != length || length == 0) return text.length == length;
+    return text.bytes && memcmp(text.bytes, string, length) == 0;
 }
 
 /** For printf: `printf(MILIEU_TEXT_FORMAT, MILIEU_TEXT_ARGUMENTS(text))`. */
@@ -427,8 +428,12 @@ MILIEU_CHECKED milieu_result milieu_context_fork(const milieu_context *context, 
 /** Gives a context back, whatever is entered in it. MILIEU_BUSY: it is in use, and stays. */
 milieu_result milieu_context_free(milieu_context *context);
 
-/** The context whose environment this is: the address of the whole struct, as it was handed out. */
+/**
+ * The context whose environment this is: the address of the whole struct, as it was handed out.
+ * Null has none: null, which every function refuses.
+ */
 static inline milieu_context *milieu_context_of(const void *environment) {
+    if (!environment) return NULL;
 #ifdef __cplusplus
     return static_cast<milieu_context *const *>(environment)[-1];
 #else
@@ -588,20 +593,42 @@ MILIEU_CHECKED milieu_result milieu_context_enter_captured(milieu_context *conte
  * library. `user` is what was handed over with it. `destroy`, which may be null, is called with it
  * once, when the callback is never called again: also where handing it over has failed. */
 
+/** Lets go of what was handed over with a callback. */
+typedef void (*milieu_destroy)(void *user);
+
 /**
  * For a callback that fails: `return milieu_fail(milieu_text_of("the bus is off"));`. Keeps `why`
  * as milieu_message() and returns MILIEU_CALLBACK, or MILIEU_NOT_UTF8.
  */
 milieu_result milieu_fail(milieu_text why);
 
-/** What an action gets to see; valid while the action runs. */
+/**
+ * As milieu_fail, of a callback that has failed with something: an exception of another language
+ * for instance. If the call that ran the callback ends by it, as MILIEU_CALLBACK, it is there for
+ * whoever has made the call: see milieu_failed_with. Otherwise `destroy` lets go of it. Bytes of
+ * `why` that are not UTF-8 are replaced.
+ *
+ * It is told of actions, thread-based layers and functions that decide conflicts; of callbacks of
+ * streams only `why` is.
+ */
+milieu_result milieu_fail_with(milieu_text why, void *what, milieu_destroy destroy);
+
+/**
+ * What the last call of this thread that did not return MILIEU_OK has failed with: the `what` of
+ * milieu_fail_with, if it came with the same `destroy`, which says what it is. The caller has it
+ * from then on. Null: there is none, or it was handed out before. If nobody asks, `destroy` lets go
+ * of it when the next call of this thread fails, or the thread ends.
+ */
+void *milieu_failed_with(milieu_destroy destroy);
+
+/**
+ * What an action gets to see; valid while the action runs, in its thread. Later it is
+ * MILIEU_FREED, and elsewhere MILIEU_WRONG_THREAD.
+ */
 typedef struct milieu_activation milieu_activation;
 
 /** An action: see milieu_coordinator_on_activation. */
 typedef milieu_result (*milieu_action)(void *user, milieu_activation *activation);
-
-/** Lets go of what was handed over with a callback. */
-typedef void (*milieu_destroy)(void *user);
 
 /** Keeps an action registered. */
 typedef struct milieu_registration milieu_registration;
@@ -643,7 +670,10 @@ MILIEU_CHECKED milieu_result milieu_activation_activate(milieu_activation *activ
 MILIEU_CHECKED milieu_result milieu_activation_deactivate(milieu_activation *activation,
     milieu_text id);
 
-/** What a thread-based layer may know of the context that evaluates it; valid during the callback. */
+/**
+ * What a thread-based layer may know of the context that evaluates it; valid during the callback,
+ * in its thread, as a milieu_activation.
+ */
 typedef struct milieu_scope milieu_scope;
 
 /**

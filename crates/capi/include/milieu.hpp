@@ -18,7 +18,7 @@
  *   policy ReadOnly keeps from that.
  * - What fails throws milieu::Error. Leaving a block, by whatever way, leaves its layers.
  * - An exception of an action or of a thread-based layer goes on where the layer was switched,
- *   once everything else is done.
+ *   once everything else is done. Where a flow has switched it, the flow counts it as a failure.
  * - What a text or an array refers to, a std::string_view or an iterator, is valid until layers
  *   are entered or left, (de)activated or synchronized in that context, or something is assigned
  *   in it. C++ cannot see to that; take a std::string where a text has to outlive a switch.
@@ -37,6 +37,7 @@
 #include <exception>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <ostream>
 #include <stdexcept>
@@ -75,27 +76,50 @@ inline std::string_view view(milieu_text text) noexcept {
     return text.length == 0 ? std::string_view() : std::string_view(text.bytes, text.length);
 }
 
-/** The exception of a callback in this thread, on its way past C. */
-inline std::exception_ptr &pending() noexcept {
-    thread_local std::exception_ptr exception;
-    return exception;
+template <class T>
+void destroy(void *user) {
+    delete static_cast<T *>(user);
 }
 
-/** Runs a callback's body; the first exception waits until C has returned. */
+/**
+ * What a callback returns, in its `catch`: the exception goes past C with the failure, and is gone
+ * with it where that ends.
+ */
+inline milieu_result failed() noexcept {
+    const auto fail = [](std::string_view why) {
+        auto *kept = new (std::nothrow) std::exception_ptr(std::current_exception());
+        return milieu_fail_with(text(why), kept, destroy<std::exception_ptr>);
+    };
+    try {
+        throw;
+    } catch (const std::exception &exception) {
+        return fail(exception.what());
+    } catch (...) {
+        return fail("an exception that is no std::exception");
+    }
+}
+
+/** The exception with which the last call that failed in this thread has ended, if there is one. */
+inline std::exception_ptr thrown() noexcept {
+    void *kept = milieu_failed_with(destroy<std::exception_ptr>);
+    const std::unique_ptr<std::exception_ptr> exception(static_cast<std::exception_ptr *>(kept));
+    return exception ? std::move(*exception) : nullptr;
+}
+
+/** Runs a callback's body. What it throws goes on where the call fails that runs the callback. */
 template <class Body>
 milieu_result guarded(Body &&body) noexcept {
     try {
         body();
         return MILIEU_OK;
     } catch (...) {
-        if (!pending()) pending() = std::current_exception();
-        return MILIEU_CALLBACK;
+        return failed();
     }
 }
 
 [[noreturn]] inline void fail(milieu_result result) {
-    if (result == MILIEU_CALLBACK && pending()) {
-        std::rethrow_exception(std::exchange(pending(), nullptr));
+    if (result == MILIEU_CALLBACK) {
+        if (std::exception_ptr exception = thrown()) std::rethrow_exception(std::move(exception));
     }
     if (result == MILIEU_SAY) throw HelpAsked(result, milieu_message());
     throw Error(result, milieu_message());
@@ -103,11 +127,6 @@ milieu_result guarded(Body &&body) noexcept {
 
 inline void check(milieu_result result) {
     if (result != MILIEU_OK) fail(result);
-}
-
-template <class T>
-void destroy(void *user) {
-    delete static_cast<T *>(user);
 }
 
 template <class...>

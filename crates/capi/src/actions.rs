@@ -5,13 +5,11 @@ use std::ffi::c_void;
 use milieu::{Activation, Coordinator as Shared, Registration, context::SwitchError};
 
 use crate::{
-    abi::{
-        MILIEU_CYCLE, MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_layer, milieu_result,
-        milieu_text,
-    },
-    call::{CallbackFailed, Failure, call, null, out},
+    abi::{MILIEU_CYCLE, MILIEU_OK, milieu_destroy, milieu_layer, milieu_result, milieu_text},
+    call::{Before, CallbackFailed, Failure, call, null, out},
     coordinator::{Coordinator, milieu_coordinator},
     handle::{self, Slot, handle},
+    lent::{Lend, Lent},
     scope::User,
 };
 
@@ -24,16 +22,18 @@ handle!(Registered, b"acts", "milieu_registration");
 #[allow(non_camel_case_types)]
 pub type milieu_registration = Slot<Registered>;
 
-/// What an action gets to see.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_activation {
-    tag: u32,
-    /// Borrowed for the action, which may not keep it.
-    activation: *mut Activation<'static>,
+/// What an action gets to see: borrowed for the action, which may not keep it.
+pub struct Switching(*mut Activation<'static>);
+
+impl Lend for Switching {
+    const TAG: [u8; 4] = *b"actv";
+    const NAME: &'static str = "milieu_activation";
+    const IS_OF_THREAD: bool = true;
 }
 
-const TAG: u32 = u32::from_le_bytes(*b"actv");
+/// See `milieu.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_activation = Lent<Switching>;
 
 /// See `milieu.h`.
 #[allow(non_camel_case_types)]
@@ -47,19 +47,15 @@ fn act(
     user: &User,
     activation: &mut Activation<'_>,
 ) {
-    let mut seen = milieu_activation {
-        tag: TAG,
-        activation: std::ptr::from_mut(activation).cast(),
-    };
-    // SAFETY: the program has handed over both for this; `seen` is there during the call.
-    let result = unsafe { action(user.data(), &raw mut seen) };
-    // SAFETY: it is a field of `seen`. Whoever has kept the pointer finds no tag.
-    unsafe { (&raw mut seen.tag).write_volatile(0) };
+    let before = Before::callback();
+    let seen = Switching(std::ptr::from_mut(activation).cast());
+    // SAFETY: the program has handed over both for this.
+    let (result, _) = Lent::during(seen, |seen| unsafe { action(user.data(), seen) });
     if result != MILIEU_OK {
-        let layer = activation.layer().to_owned();
-        let what = "an action";
+        let said = before.said(result);
+        let failed = CallbackFailed::payload("an action", activation.layer(), said);
         // The other actions run before this goes on.
-        activation.fail(Box::new(CallbackFailed { what, layer }));
+        activation.fail(failed);
     }
 }
 
@@ -161,17 +157,9 @@ pub unsafe extern "C" fn milieu_registration_free(registration: *mut milieu_regi
 unsafe fn find<'a>(
     activation: *const milieu_activation,
 ) -> Result<&'a mut Activation<'a>, Failure> {
-    // SAFETY: as the caller vouches.
-    let found = unsafe { activation.as_ref() }.ok_or_else(|| null("milieu_activation"))?;
-    if found.tag != TAG {
-        return Err(Failure::new(
-            MILIEU_WRONG_HANDLE,
-            "this is no `milieu_activation`; it is one during the action that it was handed to",
-        ));
-    }
-    // SAFETY: `act` has it until the action returns, in this thread, and does
-    // not touch it meanwhile.
-    Ok(unsafe { &mut *found.activation.cast() })
+    // SAFETY: as the caller vouches. `act` has it until the action returns, in this thread,
+    // and does not touch it meanwhile.
+    unsafe { Ok(&mut *Lent::find(activation)?.0.cast()) }
 }
 
 /// The layer's identifier.

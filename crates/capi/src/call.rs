@@ -1,17 +1,21 @@
 //! What every function does around its work: panics end here, and messages are kept.
 
 use std::{
-    any::Any,
-    cell::RefCell,
-    ffi::{CStr, CString, c_char},
-    fmt::Display,
+    cell::{Cell, RefCell},
+    error::Error,
+    ffi::{CStr, CString, c_char, c_void},
+    fmt::{self, Debug, Display, Formatter},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use milieu::context::waiting;
+use milieu::context::{Failed as Payload, waiting};
 
-use crate::abi::{
-    MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_result, milieu_text,
+use crate::{
+    abi::{
+        MILIEU_CALLBACK, MILIEU_NULL, MILIEU_OK, MILIEU_PANIC, RESULTS, milieu_destroy,
+        milieu_result, milieu_text,
+    },
+    scope::User,
 };
 
 /// Why a call did not do what it was asked to. One pointer, so that what
@@ -21,6 +25,8 @@ pub struct Failure(Box<Failed>);
 struct Failed {
     result: milieu_result,
     message: String,
+    /// What a callback has failed with.
+    with: Option<User>,
 }
 
 impl Failure {
@@ -29,18 +35,105 @@ impl Failure {
         Failure(Box::new(Failed {
             result,
             message: message.to_string(),
+            with: None,
         }))
+    }
+
+    /// That a callback has failed, with this.
+    #[cold]
+    pub(crate) fn of_callback(message: impl Display, with: Option<User>) -> Self {
+        let mut failure = Failure::new(MILIEU_CALLBACK, message);
+        failure.0.with = with;
+        failure
     }
 }
 
 /// What goes on from a callback of the program that has failed.
 pub struct CallbackFailed {
-    pub what: &'static str,
-    pub layer: String,
+    what: &'static str,
+    layer: String,
+    said: Said,
+}
+
+impl CallbackFailed {
+    /// As what unwinds, or waits: an error, which whoever catches it can tell.
+    #[cold]
+    pub(crate) fn payload(what: &'static str, layer: &str, said: Said) -> Payload {
+        let layer = layer.to_owned();
+        let failed = CallbackFailed { what, layer, said };
+        Box::new(Box::<dyn Error + Send + Sync>::from(failed))
+    }
+}
+
+impl Display for CallbackFailed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let CallbackFailed { what, layer, said } = self;
+        write!(f, "{what} of layer `{layer}` has failed")?;
+        match &*said.why {
+            "" => f.write_str(", as the program's callback said"),
+            why => write!(f, ": {why}"),
+        }
+    }
+}
+
+impl Debug for CallbackFailed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl Error for CallbackFailed {}
+
+/// What the last call that failed in a thread has to say.
+struct Kept {
+    message: CString,
+    with: Option<User>,
 }
 
 thread_local! {
-    static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
+    static KEPT: RefCell<Kept> = RefCell::new(Kept {
+        message: CString::default(),
+        with: None,
+    });
+    /// How many calls have failed in this thread.
+    static FAILURES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A moment before a callback runs.
+#[derive(Clone, Copy)]
+pub struct Before(u32);
+
+impl Before {
+    #[inline]
+    pub fn callback() -> Self {
+        Before(FAILURES.get())
+    }
+
+    /// What the callback, which has failed with this result, has said of it.
+    #[cold]
+    pub(crate) fn said(self, result: milieu_result) -> Said {
+        // What was said before is of something else.
+        if self.0 == FAILURES.get() {
+            return Said::default();
+        }
+        let said = KEPT.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            Said {
+                why: kept.message.to_string_lossy().into_owned(),
+                with: kept.with.take_if(|_| result == MILIEU_CALLBACK),
+            }
+        });
+        said.unwrap_or_default()
+    }
+}
+
+/// What a callback that has failed says of it.
+#[derive(Default)]
+pub(crate) struct Said {
+    /// Nothing where it has said nothing.
+    pub why: String,
+    /// What it has failed with, such as an exception of another language.
+    pub(crate) with: Option<User>,
 }
 
 /// Does the work of a function.
@@ -61,21 +154,31 @@ pub fn call(work: impl FnOnce() -> Result<(), Failure>) -> milieu_result {
 
 #[cold]
 fn keep(failure: Failure) -> milieu_result {
-    let Failed { result, message } = *failure.0;
+    let Failed {
+        result,
+        message,
+        with,
+    } = *failure.0;
     // A zero byte would end the message early.
     let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
-    // While the thread ends there is nobody to read it.
-    let _ = MESSAGE.try_with(|kept| kept.replace(message));
+    FAILURES.set(FAILURES.get().wrapping_add(1));
+    // While the thread ends there is nobody to read it. What was kept goes when
+    // nothing is borrowed any more: it may call the library.
+    drop(KEPT.try_with(|kept| kept.replace(Kept { message, with })));
     result
 }
 
-fn panicked(payload: Box<dyn Any + Send>) -> Failure {
-    if let Some(CallbackFailed { what, layer }) = payload.downcast_ref() {
-        return Failure::new(
-            MILIEU_CALLBACK,
-            format_args!("{what} of layer `{layer}` has failed, as the program's callback said"),
-        );
-    }
+fn panicked(payload: Payload) -> Failure {
+    let payload = match payload.downcast::<Box<dyn Error + Send + Sync>>() {
+        Ok(error) => match error.downcast::<CallbackFailed>() {
+            Ok(failed) => {
+                let message = failed.to_string();
+                return Failure::of_callback(message, failed.said.with);
+            }
+            Err(other) => Box::new(other),
+        },
+        Err(payload) => payload,
+    };
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
     let message = format!(
@@ -113,14 +216,14 @@ pub extern "C" fn milieu_result_name(result: milieu_result) -> *const c_char {
 /// What the last call that failed in this thread has to say.
 #[unsafe(no_mangle)]
 pub extern "C" fn milieu_message() -> *const c_char {
-    let message = MESSAGE.try_with(|kept| kept.borrow().as_ptr());
+    let message = KEPT.try_with(|kept| kept.borrow().message.as_ptr());
     message.unwrap_or(c"".as_ptr())
 }
 
 /// What a callback of the program that has failed just now says of it.
-#[cfg(feature = "store")]
+#[cfg(feature = "stream")]
 pub fn said() -> String {
-    let said = MESSAGE.try_with(|kept| kept.borrow().to_string_lossy().into_owned());
+    let said = KEPT.try_with(|kept| kept.borrow().message.to_string_lossy().into_owned());
     said.unwrap_or_default()
 }
 
@@ -134,8 +237,42 @@ pub unsafe extern "C" fn milieu_fail(why: milieu_text) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
         let why = unsafe { why.read("why")? };
-        Err(Failure::new(MILIEU_CALLBACK, why))
+        Err(Failure::of_callback(why, None))
     })
+}
+
+/// What a callback returns that has failed with something.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_fail_with(
+    why: milieu_text,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let why = unsafe { why.bytes("why") }?;
+        // What goes along is worth more than each letter of a text.
+        let why = String::from_utf8_lossy(why);
+        Err(Failure::of_callback(why, Some(user)))
+    })
+}
+
+/// What the last call that failed in this thread has failed with.
+#[unsafe(no_mangle)]
+pub extern "C" fn milieu_failed_with(destroy: milieu_destroy) -> *mut c_void {
+    let with = KEPT.try_with(|kept| {
+        let mut kept = kept.borrow_mut();
+        kept.with.take_if(|with| with.goes_by(destroy))
+    });
+    match with {
+        Ok(Some(with)) => with.into_data(),
+        _ => std::ptr::null_mut(),
+    }
 }
 
 /// The version of the library.
@@ -150,141 +287,4 @@ pub extern "C" fn milieu_version() -> *const c_char {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message() -> String {
-        // SAFETY: it is valid until the next call that fails in this thread.
-        let message = unsafe { CStr::from_ptr(milieu_message()) };
-        message.to_string_lossy().into_owned()
-    }
-
-    fn of_callback() -> CallbackFailed {
-        CallbackFailed {
-            what: "an action",
-            layer: "tamper".to_owned(),
-        }
-    }
-
-    /// Another call is none the worse for one before it, and what that one has
-    /// said is there until the next that fails.
-    fn works_after(said: &str) {
-        assert_eq!(call(|| Ok(())), MILIEU_OK);
-        assert_eq!(message(), said);
-        let failed = call(|| Err(null("place")));
-        assert_eq!(
-            (failed, message()),
-            (MILIEU_NULL, "`place` is null".to_owned())
-        );
-    }
-
-    #[cfg(panic = "unwind")]
-    mod that_unwinds {
-        use std::panic::{panic_any, resume_unwind};
-
-        use super::*;
-
-        /// Work that panics. The panic is a defect, whatever it carries.
-        #[track_caller]
-        fn is_defect(text: &str, work: impl FnOnce()) {
-            let result = call(|| {
-                work();
-                Ok(())
-            });
-            assert_eq!(result, MILIEU_PANIC);
-            let said = format!("a defect of the library: {text}; please report it");
-            assert_eq!(message(), said);
-            works_after(&said);
-        }
-
-        #[test]
-        fn a_panic_with_a_text_is_a_result_with_a_message() {
-            is_defect("out of reach", || panic!("out of reach"));
-        }
-
-        #[test]
-        fn so_is_one_whose_text_was_made_for_it() {
-            let place = std::hint::black_box(7);
-            is_defect("no value 7", || panic!("no value {place}"));
-        }
-
-        #[test]
-        fn a_panic_without_a_text_is_told_as_such() {
-            is_defect("a panic without a text", || panic_any(7));
-        }
-
-        /// It would end in the middle of what catches it.
-        #[test]
-        fn a_payload_that_panics_when_it_is_dropped_stays_within() {
-            struct Sore;
-            impl Drop for Sore {
-                fn drop(&mut self) {
-                    panic!("dropped");
-                }
-            }
-            is_defect("a panic without a text", || panic_any(Sore));
-        }
-
-        /// A zero byte would hide the rest from C.
-        #[test]
-        fn a_message_with_a_zero_byte_is_whole() {
-            is_defect("half\u{fffd}and half", || panic!("half\0and half"));
-        }
-
-        #[test]
-        fn a_callback_that_failed_is_no_defect() {
-            let result = call(|| resume_unwind(Box::new(of_callback())));
-            assert_eq!(result, MILIEU_CALLBACK);
-            let said = "an action of layer `tamper` has failed, as the program's callback said";
-            assert_eq!(message(), said);
-            works_after(said);
-        }
-
-        /// As of a callback that calls the library in its turn.
-        #[test]
-        fn a_call_within_a_call_keeps_its_panic_to_itself() {
-            let mut within = MILIEU_OK;
-            let result = call(|| {
-                within = call(|| panic!("within"));
-                Ok(())
-            });
-            assert_eq!((result, within), (MILIEU_OK, MILIEU_PANIC));
-            let said = "a defect of the library: within; please report it";
-            assert_eq!(message(), said);
-            works_after(said);
-        }
-    }
-
-    /// Where nothing unwinds, the failure of a callback waits for the call that
-    /// runs it, and others that come meanwhile leave it where it is.
-    #[test]
-    fn what_waits_goes_on_waiting() {
-        assert!(waiting(Some(Box::new(of_callback()))).is_none());
-        let result = call(|| {
-            assert!(waiting(None).is_none(), "of another call");
-            Ok(())
-        });
-        assert_eq!(result, MILIEU_OK);
-        assert_eq!(call(|| Err(null("place"))), MILIEU_NULL);
-        let waits = waiting(None);
-        assert_eq!(waits.is_some(), cfg!(not(panic = "unwind")));
-        let is_it = |failed: milieu::context::Failed| failed.is::<CallbackFailed>();
-        assert!(waits.is_none_or(is_it));
-    }
-
-    #[cfg(not(panic = "unwind"))]
-    #[test]
-    fn a_failure_that_waits_is_the_result_of_its_call() {
-        assert!(waiting(Some(Box::new("of an outer call"))).is_none());
-        let result = call(|| {
-            waiting(Some(Box::new(of_callback())));
-            Ok(())
-        });
-        assert_eq!(result, MILIEU_CALLBACK);
-        let said = "an action of layer `tamper` has failed, as the program's callback said";
-        assert_eq!(message(), said);
-        let outer = waiting(None);
-        assert!(outer.is_some_and(|outer| outer.is::<&str>()));
-        works_after(said);
-    }
-}
+mod tests;

@@ -11,8 +11,8 @@ use milieu::{
 };
 
 use crate::{
-    abi::{MILIEU_CALLBACK, MILIEU_OK, milieu_author, milieu_conflict, milieu_result, milieu_text},
-    call::{Failure, call, null, said},
+    abi::{MILIEU_OK, milieu_author, milieu_conflict, milieu_result, milieu_text},
+    call::{Before, Failure, Said, call, null},
     coordinator::{Coordinator, milieu_coordinator},
     files::{branch_of, strategy_of},
     handle,
@@ -99,6 +99,7 @@ fn ask(decide: Decide, user: *mut c_void, conflict: &Conflict) -> Result<Resolut
             .map_or(milieu_author::UNKNOWN, milieu_author::of),
         secret: conflict.secret,
     };
+    let before = Before::callback();
     let (result, Decision(resolution)) = Lent::during(Decision(Resolution::Refuse), |decision| {
         // SAFETY: the program has handed over both for this; everything is there
         // during the call.
@@ -106,10 +107,11 @@ fn ask(decide: Decide, user: *mut c_void, conflict: &Conflict) -> Result<Resolut
     });
     match result {
         MILIEU_OK => Ok(resolution),
-        _ => Err(Failure::new(
-            MILIEU_CALLBACK,
-            format_args!("the decision about `{name}` has failed: {}", said()),
-        )),
+        result => {
+            let Said { why, with } = before.said(result);
+            let message = format_args!("the decision about `{name}` has failed: {why}");
+            Err(Failure::of_callback(message, with))
+        }
     }
 }
 

@@ -33,7 +33,6 @@ mod handle;
 mod history;
 mod hold;
 mod layout;
-#[cfg(feature = "store")]
 mod lent;
 #[cfg(feature = "store")]
 mod notices;

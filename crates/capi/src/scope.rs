@@ -5,8 +5,9 @@ use std::ffi::c_void;
 use milieu::Scope;
 
 use crate::{
-    abi::{MILIEU_OK, MILIEU_WRONG_HANDLE, milieu_destroy, milieu_result, milieu_text},
-    call::{CallbackFailed, Failure, call, null},
+    abi::{MILIEU_OK, milieu_destroy, milieu_result, milieu_text},
+    call::{Before, CallbackFailed, call},
+    lent::{Lend, Lent},
 };
 
 /// What was handed over with a callback, and is destroyed when nobody has it any more.
@@ -28,6 +29,17 @@ impl User {
     pub(crate) fn data(&self) -> *mut c_void {
         self.data
     }
+
+    /// Whether this is what destroys it.
+    pub(crate) fn goes_by(&self, destroy: milieu_destroy) -> bool {
+        self.destroy.map(|it| it as usize) == destroy.map(|it| it as usize)
+    }
+
+    /// The same, which is not destroyed.
+    pub(crate) fn into_data(mut self) -> *mut c_void {
+        self.destroy = None;
+        self.data
+    }
 }
 
 impl Drop for User {
@@ -40,20 +52,21 @@ impl Drop for User {
 }
 
 /// What a thread-based layer may know, and what it answers.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct milieu_scope {
-    tag: u32,
-    inside: Inside,
-}
-
-struct Inside {
+pub struct Evaluating {
     /// Borrowed for the callback, which may not keep it.
     scope: *const Scope<'static>,
     answer: String,
 }
 
-const TAG: u32 = u32::from_le_bytes(*b"scop");
+impl Lend for Evaluating {
+    const TAG: [u8; 4] = *b"scop";
+    const NAME: &'static str = "milieu_scope";
+    const IS_OF_THREAD: bool = true;
+}
+
+/// See `milieu.h`.
+#[allow(non_camel_case_types)]
+pub type milieu_scope = Lent<Evaluating>;
 
 /// See `milieu.h`.
 #[allow(non_camel_case_types)]
@@ -71,44 +84,24 @@ pub(crate) unsafe fn ask(
     layer: &str,
     scope: &Scope<'_>,
 ) -> String {
-    let mut asked = milieu_scope {
-        tag: TAG,
-        inside: Inside {
-            scope: std::ptr::from_ref(scope).cast(),
-            answer: String::new(),
-        },
+    let inside = Evaluating {
+        scope: std::ptr::from_ref(scope).cast(),
+        answer: String::new(),
     };
-    // SAFETY: as the caller vouches; `asked` is there during the call.
-    let result = unsafe { evaluate(user.data(), &raw mut asked) };
-    // SAFETY: it is a field of `asked`. Whoever has kept the pointer finds no tag.
-    unsafe { (&raw mut asked.tag).write_volatile(0) };
+    let before = Before::callback();
+    // SAFETY: as the caller vouches.
+    let asked = |asked| unsafe { evaluate(user.data(), asked) };
+    let (result, inside) = Lent::during(inside, asked);
     if result != MILIEU_OK {
         // The contexts see to it that everything else is done first.
-        scope.fail(Box::new(CallbackFailed {
-            what: "the value",
-            layer: layer.to_owned(),
-        }));
+        let said = before.said(result);
+        scope.fail(CallbackFailed::payload("the value", layer, said));
         return String::new();
     }
-    asked.inside.answer
+    inside.answer
 }
 
-/// # Safety
-///
-/// `scope` is null, or was handed to a callback that runs.
-unsafe fn find<'a>(scope: *const milieu_scope) -> Result<&'a Inside, Failure> {
-    // SAFETY: as the caller vouches.
-    let found = unsafe { scope.as_ref() }.ok_or_else(|| null("milieu_scope"))?;
-    match found.tag == TAG {
-        true => Ok(&found.inside),
-        false => Err(Failure::new(
-            MILIEU_WRONG_HANDLE,
-            "this is no `milieu_scope`; it is one during the callback that it was handed to",
-        )),
-    }
-}
-
-impl Inside {
+impl Evaluating {
     fn scope(&self) -> &Scope<'_> {
         // SAFETY: `ask` has borrowed it until the callback returns.
         unsafe { &*self.scope.cast() }
@@ -125,7 +118,7 @@ pub unsafe extern "C" fn milieu_scope_identity(scope: *const milieu_scope) -> u6
     let mut identity = 0;
     call(|| {
         // SAFETY: as the caller vouches.
-        identity = unsafe { find(scope)? }.scope().identity();
+        identity = unsafe { Lent::find(scope)? }.scope().identity();
         Ok(())
     });
     identity
@@ -141,7 +134,7 @@ pub unsafe extern "C" fn milieu_scope_role(scope: *const milieu_scope) -> milieu
     let mut role = milieu_text::EMPTY;
     call(|| {
         // SAFETY: as the caller vouches.
-        role = milieu_text::of(unsafe { find(scope)? }.scope().role());
+        role = milieu_text::of(unsafe { Lent::find(scope)? }.scope().role());
         Ok(())
     });
     role
@@ -160,7 +153,7 @@ pub unsafe extern "C" fn milieu_scope_get(
     let mut text = milieu_text::EMPTY;
     call(|| {
         // SAFETY: as the caller vouches.
-        let (inside, pattern) = unsafe { (find(scope)?, pattern.read("pattern")?) };
+        let (inside, pattern) = unsafe { (Lent::find(scope)?, pattern.read("pattern")?) };
         text = inside
             .scope()
             .get(pattern)
@@ -183,9 +176,8 @@ pub unsafe extern "C" fn milieu_scope_answer(
     call(|| {
         // SAFETY: as the caller vouches.
         unsafe {
-            find(scope.cast_const())?;
-            let value = value.read("value")?;
-            value.clone_into(&mut (*scope).inside.answer);
+            let inside = Lent::find(scope.cast_const())?;
+            value.read("value")?.clone_into(&mut inside.answer);
         }
         Ok(())
     })

@@ -101,6 +101,46 @@ fn declared_in(headers: &[&str]) -> BTreeSet<String> {
     called
 }
 
+/// A program in C and in C++ may hand null to what headers define as to anything else.
+#[test]
+fn what_headers_define_is_handed_null() {
+    let text = |path: &str| fs::read_to_string(package().join(path)).expect("a text");
+    let misuse = text("tests/programs/misuse.c");
+    let mut defined = 0;
+    for header in headers(&package().join("include")) {
+        let header = fs::read_to_string(header).expect("the header");
+        let inline = header.lines().filter(|it| it.starts_with("static inline"));
+        for line in inline.filter(|line| line.split_once('(').is_some_and(|it| it.1.contains('*')))
+        {
+            let name = line
+                .split('(')
+                .next()
+                .and_then(|it| it.split(' ').next_back());
+            let name = name.expect("a name").trim_start_matches('*');
+            let is_handed =
+                |call: &str| call.split(';').next().is_some_and(|it| it.contains("NULL"));
+            let call = format!("{name}(");
+            let mut calls = misuse.split(&call).skip(1);
+            assert!(calls.any(is_handed), "{name} is never handed null");
+            defined += 1;
+        }
+    }
+    assert!(defined > 2, "they are found");
+}
+
+/// The headers of C below a folder.
+fn headers(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder can be listed");
+    let paths = entries.map(|entry| entry.expect("the entry can be read").path());
+    let of = |path: PathBuf| match path.is_dir() {
+        true => headers(&path),
+        false => vec![path],
+    };
+    let mut all: Vec<PathBuf> = paths.flat_map(of).collect();
+    all.retain(|path| path.extension().is_some_and(|it| it == "h"));
+    all
+}
+
 /// The symbols that `nm` finds defined for everybody.
 fn symbols(arguments: &[&str], file: &Path) -> Vec<String> {
     let output = Command::new("nm").args(arguments).arg(file).output();
@@ -180,7 +220,12 @@ fn every_function_of_foreign_programs_is_misused_in_every_way() {
 }
 
 /// The functions that say what is constant, or was kept before.
-const WITHOUT_WORK: [&str; 3] = ["milieu_message", "milieu_result_name", "milieu_version"];
+const WITHOUT_WORK: [&str; 4] = [
+    "milieu_failed_with",
+    "milieu_message",
+    "milieu_result_name",
+    "milieu_version",
+];
 
 /// Sources of the library, those below a folder.
 fn sources(folder: &Path) -> Vec<String> {

@@ -47,6 +47,14 @@ fn contexts_work_from_cpp() {
     });
 }
 
+/// Each exception of a callback goes on in its own call, and stays nowhere.
+#[test]
+fn exceptions_go_on_where_they_were_thrown() {
+    let folder = scratch("cpp-exceptions");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    passes(Language::Cpp, "exceptions.cpp", &folder, Vec::new);
+}
+
 /// Conflicts, keys of before, and who has written what.
 #[cfg(all(feature = "checks", feature = "history"))]
 #[test]

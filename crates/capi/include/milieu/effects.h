@@ -164,8 +164,9 @@ MILIEU_CHECKED milieu_result milieu_effect_path(const milieu_effect *effect, mil
 
 /**
  * How many events could not act, and why the last of them could not: a callback failed, an action
- * refused a switch, a value breaks a rule. `last` may be null, and is valid until the next call with
- * this effect.
+ * refused a switch, a value breaks a rule. An action or a thread-based layer that failed counts as
+ * well, though the switch stands. The flow goes on with the next event. `last` may be null, and is
+ * valid until the next call with this effect.
  */
 MILIEU_CHECKED milieu_result milieu_effect_failures(const milieu_effect *effect, uint64_t *count,
     milieu_text *last);

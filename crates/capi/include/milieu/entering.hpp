@@ -28,7 +28,7 @@ public:
         if (!context_) return;
         milieu_result result = milieu_context_leave(context_, frame_);
         if (result == MILIEU_CALLBACK) {
-            detail::pending() = nullptr;
+            (void)detail::thrown();
             return;
         }
         detail::check(result);

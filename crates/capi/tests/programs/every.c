@@ -65,6 +65,8 @@ static milieu_layer layer(struct arguments *a) {
     S(milieu_message, NONE, 0, )                                                              \
     S(milieu_version, NONE, 0, )                                                              \
     R(milieu_fail, NONE, TEXT, a->text)                                                       \
+    R(milieu_fail_with, NONE, 0, a->text, NULL, destroy)                                      \
+    S(milieu_failed_with, NONE, 0, NULL)                                                      \
     R(milieu_coordinator_new, NONE, OUT, a->out)                                              \
     R(milieu_coordinator_open, NONE, TEXT, a->text, NULL, a->out)                             \
     S(milieu_coordinator_free, OF(coordinator), GIVEN, a->coordinator)                        \

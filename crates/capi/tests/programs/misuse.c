@@ -39,6 +39,18 @@ static void null_pointers(void) {
     OK(milieu_context_free(cx));
 }
 
+/* Functions that headers define: null is empty, or leads nowhere. */
+static void null_inline(void) {
+    milieu_text none = {NULL, 0}, empty = milieu_text_of(NULL), wrong = {NULL, 1};
+    milieu_layer layer = milieu_layer_of(NULL, NULL);
+    CHECK(empty.length == 0 && layer.id.length == 0 && layer.value.length == 0);
+    CHECK(milieu_text_is(none, NULL) && milieu_text_is(none, "") && milieu_text_is(empty, NULL));
+    CHECK(milieu_text_is(milieu_text_of(""), NULL) && !milieu_text_is(milieu_text_of("a"), NULL));
+    CHECK(!milieu_text_is(none, "a") && !milieu_text_is(wrong, "a") && !milieu_text_is(wrong, NULL));
+    CHECK(milieu_context_of(NULL) == NULL);
+    EXPECT(MILIEU_NULL, milieu_context_sync(milieu_context_of(NULL)));
+}
+
 static void handles(void) {
     milieu_context *cx;
     milieu_coordinator *gone;
@@ -113,11 +125,49 @@ static milieu_result meddle(void *user, milieu_activation *activation) {
 }
 
 static milieu_activation *kept;
+static milieu_scope *kept_scope;
+
+static void *use_elsewhere(void *activation) {
+    milieu_text value;
+    EXPECT(MILIEU_WRONG_THREAD, milieu_activation_value(activation, &value));
+    SAYS("another thread's");
+    return NULL;
+}
 
 static milieu_result keep(void *user, milieu_activation *activation) {
+    pthread_t thread;
+    milieu_text value;
     (void)user;
     kept = activation;
+    CHECK(pthread_create(&thread, NULL, use_elsewhere, activation) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(milieu_activation_value(activation, &value));
+    CHECK(milieu_text_is(value, "1"));
     return MILIEU_OK;
+}
+
+static milieu_result keep_scope(void *user, milieu_scope *scope) {
+    (void)user;
+    kept_scope = scope;
+    return milieu_scope_answer(scope, milieu_text_of("kept"));
+}
+
+/* Also when its thread has ended. */
+static void *keep_in_a_thread(void *cx) {
+    OK(milieu_context_activate(cx, milieu_layer_of("tamper", "1")));
+    OK(milieu_context_activate_each(
+        cx, milieu_text_of("load"), NULL, 0, keep_scope, NULL, NULL));
+    return NULL;
+}
+
+static void what_was_lent_is_gone(void) {
+    milieu_text value;
+    EXPECT(MILIEU_FREED, milieu_activation_value(kept, &value));
+    SAYS("gone");
+    EXPECT(MILIEU_FREED, milieu_activation_activate(kept, milieu_layer_of("a", "b")));
+    EXPECT(MILIEU_FREED, milieu_scope_answer(kept_scope, milieu_text_of("late")));
+    SAYS("gone");
+    CHECK(milieu_scope_identity(kept_scope) == 0);
 }
 
 static void callbacks(void) {
@@ -131,8 +181,12 @@ static void callbacks(void) {
     milieu_registration_free(registration);
     OK(milieu_coordinator_on_activation(
         coordinator, milieu_text_of("tamper"), keep, NULL, NULL, &registration));
-    OK(milieu_context_activate(acting, milieu_layer_of("tamper", "1")));
-    CHECK(kept);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, keep_in_a_thread, acting) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    what_was_lent_is_gone();
+    OK(milieu_context_deactivate(acting, milieu_text_of("load")));
+    OK(milieu_context_deactivate(acting, milieu_text_of("tamper")));
     milieu_registration_free(registration);
     OK(milieu_context_free(acting));
 }
@@ -246,6 +300,7 @@ int main(void) {
     CHECK(strcmp(milieu_result_name((milieu_result)12345), "MILIEU_UNKNOWN") == 0);
     OK(milieu_coordinator_new(&coordinator));
     null_pointers();
+    null_inline();
     handles();
     texts();
     callbacks();

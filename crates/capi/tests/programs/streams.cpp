@@ -225,7 +225,47 @@ static void streams_act_on_contexts() {
     ASSERT(m.take()->name() == "/n");
 }
 
+struct Tamper {
+    static constexpr std::string_view id() { return "tamper"; }
+    std::string operator()() const { return "active"; }
+};
+
+// What an action throws is a failure of the flow that has switched its layer, and of nobody else.
+static void actions_that_throw() {
+    milieu::Coordinator coordinator;
+    milieu::Streams streams(coordinator, milieu::Time{});
+    auto contact = streams.publisher<double>("/contact");
+    auto flow = streams.apply("here.flow", "/contact | activate tamper while=value>0 value=value");
+    std::vector<std::string> seen;
+    auto on = coordinator.onLayerActivation<Tamper>([&](milieu::Activation &activation) {
+        seen.emplace_back(activation.value());
+        if (seen.back() != "3") throw std::range_error("the siren is off, " + seen.back());
+    });
+    const std::string what = "an action of layer `tamper` has failed: the siren is off, ";
+    for (double number : {1, 2, 3}) contact.publish(number);
+    ASSERT(seen == std::vector<std::string>{"1", "2", "3"});
+    ASSERT(flow.failures() == 2 && flow.failure() == what + "2");
+    contact.publish(0);
+    contact.publish(4);
+    ASSERT(flow.failures() == 3 && flow.failure() == what + "4");
+    // Whoever switches the layer next, in the thread that has published, has an exception of its own.
+    milieu_context *cx = nullptr;
+    const milieu_layout nothing = {MILIEU_ABI, 0, nullptr, 0, 1};
+    ASSERT(milieu_context_new(coordinator.c(), &nothing, nullptr, &cx, nullptr) == MILIEU_OK);
+    const milieu::BasicContext<milieu::Threads> tc(cx);
+    ASSERT(tc.layer("tamper") == "4");
+    bool thrown = false;
+    try {
+        tc.activate<Tamper>();
+    } catch (const std::range_error &error) {
+        thrown = std::string(error.what()) == "the siren is off, active";
+    }
+    ASSERT(thrown && flow.failures() == 3);
+    ASSERT(milieu_context_free(cx) == MILIEU_OK);
+}
+
 int main() {
+    actions_that_throw();
     operators_and_functions();
     streams_act_on_contexts();
     publish_and_subscribe();
