@@ -1,5 +1,7 @@
 //! `milieu thread run`, `top`, `profile` and `probe`, with real programs.
 
+mod suggest;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -333,7 +335,8 @@ fn start_functions_without_a_role_are_named() {
     let (_, sites) = proposed.split_once("have no role:\n").unwrap();
     assert_eq!(
         sites,
-        "# ab12+20, no debug information: 4 threads\n# start ab12+20 => ROLE\n"
+        "# ab12+20, no debug information: 4 threads\n\
+         #   no line: the file that has it is not there, or is another by now\n"
     );
     let found = json_lines(&home.ok(&[&arguments[..], &["--json"]].concat()));
     let (nameless, others): (Vec<_>, Vec<_>) =
@@ -344,6 +347,8 @@ fn start_functions_without_a_role_are_named() {
         (&nameless[0]["start"], &nameless[0]["role"]),
         (&"ab12+20".into(), &Value::Null)
     );
+    assert_eq!(nameless[0]["line"], Value::Null);
+    assert!(nameless[0]["why_no_line"].is_string());
     // By itself a profile has lines of one kind.
     let kept = json_lines(&home.ok(&["profile", "a", "--json"]));
     assert!(kept.len() == 3 && kept.iter().all(|it| it["is"] == Value::Null));
@@ -370,7 +375,8 @@ fn threads_that_wake_often_are_proposed_as_critical() {
         assert!(Instant::now() < end, "{proposed}");
     };
     let lines = json_lines(&home.ok(&[&arguments[..], &["--json"]].concat()));
-    assert!(lines.iter().all(|it| it["is"] == "wakes-often"));
+    let is_whole = |it: &Value| it["is"] == "wakes-often" && it["line"].is_string();
+    assert!(lines.iter().all(is_whole), "{lines:?}");
     child.kill().unwrap();
     child.wait().unwrap();
     fs::write(home.path("roles"), &proposed).unwrap();

@@ -13,7 +13,9 @@ use addr2line::{Loader, demangle_auto};
 use milieu_threads::stack::{
     BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
 };
-use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use object::{
+    Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind, SymbolSection,
+};
 
 /// What was learned, of one file or of several together.
 #[derive(Default)]
@@ -160,6 +162,10 @@ struct Symbolic {
     symbols: Vec<(u64, u64, String)>,
     /// Pointers that the loader writes: where, and what.
     pointers: HashMap<u64, u64>,
+    /// What it exports, by address, as the loader calls it.
+    exported: HashMap<u64, String>,
+    /// Where its first segment is loaded.
+    first: u64,
 }
 
 impl Symbols {
@@ -188,6 +194,24 @@ impl Symbols {
             },
             None => start,
         }
+    }
+
+    /// What patterns know the start function of a key by: its symbol, if its file exports
+    /// it, and else `FILE+0xOFFSET`. None where the file is not there, or is another by now.
+    pub fn pattern_text(&mut self, key: &Key) -> Option<String> {
+        let Place { build, offset } = key.start;
+        let file = self.file(&build)?;
+        Some(match file.exported.get(&offset) {
+            Some(symbol) => symbol.clone(),
+            None => format!("{}+{:#x}", file.name, offset.wrapping_sub(file.first)),
+        })
+    }
+
+    /// What tells threads of a key from others of the same start function, which patterns
+    /// do not know; none where the argument says nothing.
+    pub fn kind(&mut self, key: &Key) -> Option<Place> {
+        let place = key.argument?;
+        self.argument(&place).map(|_| place)
     }
 
     fn place(&mut self, place: &Place) -> Start {
@@ -271,6 +295,8 @@ impl Symbolic {
             lines: Loader::new(path).ok(),
             symbols,
             pointers: pointers(&file),
+            exported: exported(&file),
+            first: first(&file),
         })
     }
 
@@ -313,6 +339,32 @@ impl Symbolic {
         }
         Some(name?.raw_name().ok()?.into_owned())
     }
+}
+
+/// Functions and data that the loader finds by an address; where there are several, it
+/// takes the first one.
+fn exported(file: &object::File<'_>) -> HashMap<u64, String> {
+    let mut exported = HashMap::new();
+    for symbol in file.dynamic_symbols() {
+        // One of another file has an address where a program that is not moved calls it.
+        let is_there = !symbol.is_undefined() || symbol.address() != 0;
+        let is_fixed = symbol.section() == SymbolSection::Absolute;
+        if !is_there || symbol.is_local() || is_fixed || symbol.kind() == SymbolKind::Tls {
+            continue;
+        }
+        if let Some(name) = symbol.name().ok().filter(|it| !it.is_empty()) {
+            let place = exported.entry(symbol.address());
+            place.or_insert_with(|| name.to_owned());
+        }
+    }
+    exported
+}
+
+/// Where the first segment is loaded, in whole pages; 0 in what can be moved, mostly.
+fn first(file: &object::File<'_>) -> u64 {
+    let addresses = file.segments().map(|it| it.address());
+    let page = rustix::param::page_size() as u64;
+    addresses.min().map_or(0, |it| it - it % page)
 }
 
 /// What the loader writes into a file's data: addresses in the file itself.

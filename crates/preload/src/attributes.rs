@@ -17,7 +17,7 @@ use milieu_threads::host::{Described, Functions, Request, VERSION, role_in};
 use milieu_threads::program::Program;
 use milieu_threads::table::TableError;
 
-use crate::{device, information, real, record, state};
+use crate::{device, information, real, state};
 
 /// # Safety
 /// Null, or a text that ends with a zero.
@@ -236,7 +236,7 @@ pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
     if let Err(error) = served.program.set(identity, attributes) {
         return number_of(error);
     }
-    if let Some(record) = record::of(identity) {
+    if let Some(record) = state::record_of(served, identity) {
         record.set_said();
     }
     served.notices(attributes);

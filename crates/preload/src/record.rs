@@ -17,7 +17,7 @@ use milieu_threads::table::Scheduling;
 
 use crate::real::Start;
 use crate::state::{Served, WATCH};
-use crate::{device, key};
+use crate::{device, key, name};
 
 /// What its creator knows of a thread.
 #[derive(Clone, Copy)]
@@ -169,9 +169,7 @@ pub fn take(birth: Birth) -> Option<&'static Record> {
 
 /// The record of a thread of which its identity is known.
 pub fn of(identity: u64) -> Option<&'static Record> {
-    all().find(|it| {
-        it.state.load(Ordering::Acquire) == BEGUN && it.identity.load(Ordering::Relaxed) == identity
-    })
+    all().find(|it| it.is_of(identity))
 }
 
 impl Record {
@@ -189,6 +187,12 @@ impl Record {
     /// Patterns do not count any more.
     pub fn set_said(&self) {
         self.is_said.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is that of a thread which has begun and not ended.
+    pub fn is_of(&self, identity: u64) -> bool {
+        let is_begun = self.state.load(Ordering::Acquire) == BEGUN;
+        is_begun && self.identity.load(Ordering::Relaxed) == identity
     }
 
     /// The kernel's number of its thread, which asks; 0 before it has begun.
@@ -275,6 +279,7 @@ impl Record {
         if listed.is_ok() {
             served.notices(&birth.attributes);
         }
+        name::begun(served, identity);
     }
 
     fn begin_learning(&self, served: &Served, life: &mut Life, birth: &Birth) {
@@ -436,7 +441,7 @@ pub fn begin_main(served: &Served) {
 }
 
 /// The name of this thread.
-fn own_name(space: &mut [u8; 16]) -> Option<&[u8]> {
+pub fn own_name(space: &mut [u8; 16]) -> Option<&[u8]> {
     // SAFETY: the kernel writes at most 16 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, space.as_mut_ptr()) };
     let end = space.iter().position(|it| *it == 0)?;

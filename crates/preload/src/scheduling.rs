@@ -14,7 +14,7 @@ use milieu_threads::table::{Region, Scheduling};
 
 use crate::attributes::{POLICY, answer, get, identity_of, set};
 use crate::state::{self, Served};
-use crate::{device, real, record};
+use crate::{device, real};
 
 /// As POSIX has it. With `SCHED_TEK` the thread becomes time-critical, and its priority
 /// is a nice value; with another policy it ceases to be.
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn sched_getparam(thread: pid_t, param: *mut sched_param) 
 /// has made so it knows nothing, and is told of its own policy.
 fn said_critical(thread: pthread_t) -> Option<Attributes> {
     let critical = get(thread).ok().filter(Attributes::is_time_critical)?;
-    let record = record::of(identity_of(thread))?;
+    let record = state::record_of(state::served()?, identity_of(thread))?;
     record.is_said().then_some(critical)
 }
 

@@ -589,6 +589,12 @@ pub fn own_record(served: &Served) -> Option<&'static Record> {
     }
 }
 
+/// The record of a thread, mostly of this one, which need not be looked for.
+pub fn record_of(served: &Served, identity: u64) -> Option<&'static Record> {
+    let own = own_record(served).filter(|it| it.is_of(identity));
+    own.or_else(|| record::of(identity))
+}
+
 /// Remembers the record of this thread.
 pub fn set_own_record(served: &Served, record: &'static Record) -> bool {
     let record: *const Record = record;

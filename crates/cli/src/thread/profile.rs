@@ -1,5 +1,7 @@
 //! `milieu thread profile`: what was learned of stacks.
 
+mod suggest;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -7,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use milieu_device::monitor::{Monitor, Sample, Scope};
+use milieu_device::monitor::{Monitor, Scope};
 use milieu_device::profile::{self, Profile as Learned, Start, Symbols, verdict};
 use milieu_threads::stack::{self, Entry, Language, Policy, Row, Verdict, Zones};
 use serde_json::{Value, json};
@@ -164,49 +166,25 @@ impl Profile {
                 "`milieu thread top --once` lists those that there are",
             ));
         }
-        let wakers = wakers(&sample, !self.pid.is_empty());
+        let wakers = suggest::wakers(&sample, !self.pid.is_empty());
+        let sites = suggest::Sites::of(learned);
+        if !self.json {
+            return print(&suggest::text(&wakers, &sites));
+        }
+        let mut text = String::new();
+        for waker in &wakers {
+            let _ = writeln!(text, "{}", waker.json());
+        }
         let nameless = learned.entries.iter().filter(|it| it.role.is_empty());
         let nameless: Vec<Entry> = nameless.copied().collect();
-        let sites = Rows::of(&nameless, learned, self.zones, self.policy());
-        if self.json {
-            let mut text = String::new();
-            for waker in &wakers {
-                let _ = writeln!(text, "{}", waker.json());
-            }
-            return print(&(text + &sites.json(Some("has-no-role"))));
-        }
-        let mut text =
-            String::from("# Threads that wake often and then run briefly, the most often first:\n");
-        for waker in &wakers {
-            text += &waker.pattern();
-        }
-        if wakers.is_empty() {
-            text += "# none\n";
-        }
-        text += "\n# Start functions whose threads have no role:\n";
-        for row in &sites.rows {
-            let position = row
-                .start
-                .position
-                .as_deref()
-                .unwrap_or("no debug information");
-            let _ = writeln!(
-                text,
-                "# {}, {position}: {} threads\n# start {} => ROLE",
-                row.start.name,
-                row.entry.threads,
-                row.start
-                    .name
-                    .split(['<', '('])
-                    .next()
-                    .unwrap_or_default()
-                    .replace(' ', "?"),
-            );
-        }
-        if sites.rows.is_empty() {
-            text += "# none\n";
-        }
-        print(&text)
+        let rows = Rows::of(&nameless, learned, self.zones, self.policy());
+        let add = |line: &Line, document: &mut Value| {
+            let proposal = sites.proposal(&line.entry.key);
+            document["is"] = "has-no-role".into();
+            document["line"] = json!(proposal.and_then(|it| it.as_ref().ok()));
+            document["why_no_line"] = json!(proposal.and_then(|it| it.as_ref().err()));
+        };
+        print(&(text + &rows.json(Some(&add))))
     }
 }
 
@@ -258,7 +236,10 @@ pub(super) struct Rows {
     policy: Policy,
 }
 
-struct Line {
+/// Adds to what is told of a line.
+type More<'m> = &'m dyn Fn(&Line, &mut Value);
+
+pub(super) struct Line {
     entry: Entry,
     start: Start,
     verdict: Verdict,
@@ -334,8 +315,8 @@ impl Rows {
         text
     }
 
-    /// Lines, which say what they are where there are others beside them.
-    pub(super) fn json(&self, is: Option<&str>) -> String {
+    /// Lines, to which more may be added.
+    pub(super) fn json(&self, more: Option<More<'_>>) -> String {
         let mut text = String::new();
         for row in &self.rows {
             let entry = &row.entry;
@@ -354,8 +335,8 @@ impl Rows {
                 "zone": self.zones.zone(entry.peak_bytes, entry.given_bytes).to_string(),
                 "verdict": row.verdict.to_string(),
             });
-            if let Some(is) = is {
-                document["is"] = is.into();
+            if let Some(more) = more {
+                more(row, &mut document);
             }
             let _ = writeln!(text, "{document}");
         }
@@ -401,115 +382,9 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A thread that wakes often and then runs briefly: the paper's time-critical threads
-/// "handle user-level events during a short time period" (section V-A).
-struct Waker {
-    process: String,
-    number: u32,
-    name: String,
-    /// For each second.
-    wakes: f64,
-    /// Milliseconds that it runs each time, and waits for a processor before.
-    run: f64,
-    wait: f64,
-}
-
-/// Fewer wake-ups are no service, longer runs are work.
-const WAKES_MIN: f64 = 1.0;
-const RUN_MS_MAX: f64 = 10.0;
-const SHARE_MAX: f64 = 0.5;
-
-fn wakers(sample: &Sample, is_any: bool) -> Vec<Waker> {
-    let served = sample
-        .threads()
-        .filter(|(process, _)| is_any || process.is_served);
-    let wakers = served.filter_map(|(process, thread)| {
-        let since = thread.since?;
-        let wakes = since.voluntary;
-        let run = since.run * 1000.0 / wakes.max(1e-9);
-        let is_one = wakes >= WAKES_MIN && run <= RUN_MS_MAX && since.run <= SHARE_MAX;
-        (is_one && thread.critical.is_none()).then(|| Waker {
-            process: process.name.clone(),
-            number: thread.number,
-            name: thread.name.clone(),
-            wakes,
-            run,
-            wait: since.wait * 1000.0 / wakes,
-        })
-    });
-    let mut wakers: Vec<Waker> = wakers.collect();
-    wakers.sort_by(|a, b| b.wakes.total_cmp(&a.wakes).then(a.number.cmp(&b.number)));
-    wakers
-}
-
-impl Waker {
-    fn pattern(&self) -> String {
-        // A pattern has no blanks, and threads may have any names.
-        let plain = |it: char| {
-            if it.is_ascii_graphic() && it != '#' {
-                it
-            } else {
-                '?'
-            }
-        };
-        let name: String = self.name.chars().map(plain).collect();
-        let role: String = name
-            .chars()
-            .map(|it| if it.is_ascii_alphanumeric() { it } else { '-' })
-            .collect();
-        let role = role.trim_matches('-');
-        format!(
-            "# {} {}: wakes {:.0} times a second, runs {:.2} ms each time, having waited {:.2} ms\n\
-             name {name} => {} critical\n",
-            self.process,
-            self.number,
-            self.wakes,
-            self.run,
-            self.wait,
-            if role.is_empty() { "-" } else { role },
-        )
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "is": "wakes-often",
-            "process": self.process,
-            "thread": self.number,
-            "name": self.name,
-            "wakes_per_second": self.wakes,
-            "run_ms_each": self.run,
-            "wait_ms_each": self.wait,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use milieu_threads::run::rules;
-
     use super::*;
-
-    #[test]
-    fn proposals_are_patterns() {
-        for name in ["audio-1", "a b # c", "größe", "###", ""] {
-            let waker = Waker {
-                process: "player".to_owned(),
-                number: 17,
-                name: name.to_owned(),
-                wakes: 50.0,
-                run: 0.2,
-                wait: 1.5,
-            };
-            let text = waker.pattern();
-            let rules: Result<Vec<_>, _> = rules(&text).collect();
-            if name.is_empty() {
-                continue;
-            }
-            let rules = rules.unwrap_or_else(|error| panic!("{text}: {error}"));
-            assert_eq!(rules.len(), 1, "{text}");
-            assert!(rules[0].attributes.is_time_critical());
-        }
-    }
 
     #[test]
     fn sizes_are_never_less_than_they_are() {

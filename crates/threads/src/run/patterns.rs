@@ -21,9 +21,10 @@ use crate::kernel::{self, Errno};
 /// By what a line knows a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What<'t> {
-    /// The symbol of its start function, or `FILE+0xOFFSET` where it has none.
+    /// The symbol of its start function as its file exports it, or `FILE+0xOFFSET`, from
+    /// where the file's first segment is loaded, where it exports none.
     Start(&'t str),
-    /// Its name, from when it has it.
+    /// Its name, from when it is given one; the main thread has that of its program.
     Name(&'t str),
     /// When it was created: the main thread is 0, the first that it creates is 1.
     Number(u32, u32),
