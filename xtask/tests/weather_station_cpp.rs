@@ -71,6 +71,30 @@ fn sessions_have_languages_that_survive_a_restart(program: &Path) {
     );
 }
 
+fn choices_are_forgotten_in_their_order_also_after_a_restart(program: &Path) {
+    let world = World::new();
+    let cookie = |digit: &str| {
+        let id = digit.repeat(32);
+        format!("Cookie: weather-station-session={id}\r\n")
+    };
+    let restarted_for = |arguments: &[&str], digits: &[&str]| {
+        let station = world.start(program, arguments);
+        for digit in digits {
+            assert_eq!(station.choose("de", &cookie(digit)).status, 303);
+        }
+        station
+    };
+    // Neither in the order of their names nor in its opposite.
+    restarted_for(&[], &["f", "8", "0"]).end();
+    restarted_for(&[], &["8"]).end();
+    let station = restarted_for(&["--sessions=2"], &["4"]);
+    for (digit, is_known) in [("f", false), ("0", false), ("8", true), ("4", true)] {
+        let page = station.page(&cookie(digit));
+        assert_eq!(page.shows("<title>Wetterstation"), is_known, "{digit}");
+    }
+    station.end();
+}
+
 fn sensors_appear(program: &Path) {
     let world = World::new();
     let station = world.start(program, &[]);
@@ -498,6 +522,7 @@ macro_rules! checks {
 
 checks! {
     sessions_have_languages_that_survive_a_restart
+    choices_are_forgotten_in_their_order_also_after_a_restart
     sensors_appear
     a_low_battery_makes_it_do_less_and_an_empty_one_ends_it
     tampering_is_seen_by_every_thread

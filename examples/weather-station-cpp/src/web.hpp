@@ -9,6 +9,7 @@
 
 #include <future>
 #include <iomanip>
+#include <map>
 #include <mutex>
 #include <random>
 #include <regex>
@@ -67,14 +68,20 @@ public:
         const Context tc(coordinator);
         listen(tc->sw.pi.web);
 
-        // Who has chosen something before, by the names of keys: /sw/pi/<session>/language.
+        // Who has chosen something before, by the names of keys: /sw/pi/<session>/language. These
+        // are random; what was chosen longest ago is what has the least number, or none.
         static const std::regex key("/sw/pi/([0-9a-f]{32})/language");
+        std::multimap<std::uint64_t, std::string> known;
         const auto lock = coordinator.requireLock();
         for (const auto &[name, value, origin] : lock.keys()) {
             std::cmatch found;
-            if (std::regex_match(name.begin(), name.end(), found, key)) {
-                visitors_.push_back(found[1]);
-            }
+            if (!std::regex_match(name.begin(), name.end(), found, key)) continue;
+            const std::string id = found[1];
+            tc.with<Session>(id)([&] { known.emplace(tc->sw.pi.chosen, id); });
+        }
+        for (const auto &[chosen, id] : known) {
+            visitors_.push_back(id);
+            chosen_ = chosen;
         }
 
         // A server can be stopped once it runs, and nobody tells it to before.
@@ -157,7 +164,10 @@ private:
         const Context &tc = context();
         {
             const std::lock_guard<std::mutex> lock(choosing_);
-            tc.with<Session>(id)([&] { tc->sw.pi.language = *choice; });
+            tc.with<Session>(id)([&] {
+                tc->sw.pi.language = *choice;
+                tc->sw.pi.chosen = ++chosen_;
+            });
             remember(tc, id);
         }
         // The key set is not locked meanwhile, as it is in the paper (IV-A). Where another station
@@ -183,6 +193,8 @@ private:
     std::string address_;
     /** Visitors who have chosen something; who did so longest ago is the first. */
     std::deque<std::string> visitors_;
+    /** The number of the last choice; the file keeps that of each, and so their order. */
+    std::uint64_t chosen_ = 0;
     std::mutex choosing_;
     std::once_flag stopped_;
     std::thread thread_;

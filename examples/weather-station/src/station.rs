@@ -89,8 +89,7 @@ impl Station {
         // Whoever chooses is counted before anybody else forgets somebody.
         let mut visitors = locked(&self.visitors);
         cx.set::<at::sw::pi::language>(language.choice())?;
-        visitors.chose(&mut cx, session);
-        Ok(())
+        visitors.chose(&mut cx, session)
     }
 
     pub(crate) fn choose_airport(
@@ -107,8 +106,7 @@ impl Station {
             Airport::Jfk => Choice::Jfk,
             Airport::Lga => Choice::Lga,
         })?;
-        visitors.chose(&mut cx, session);
-        Ok(())
+        visitors.chose(&mut cx, session)
     }
 
     /// Sets the speed of the replay for everybody, also for other stations with

@@ -1,9 +1,10 @@
 //! Whose choices are kept: the layer `session` has as many values as somebody
 //! cares to invent, so the choices that were made longest ago are forgotten.
 
-use crate::environment::{Environment, layer};
+use crate::environment::{Environment, at, layer};
 use crate::web::session::SessionId;
 use milieu::Context;
+use milieu::context::Invalid;
 use std::collections::{BTreeMap, HashMap};
 
 /// The sessions that have keys, by their last choice.
@@ -16,8 +17,7 @@ pub(crate) struct Visitors {
 }
 
 impl Visitors {
-    /// Those that a file remembers. Their choices were made before all that
-    /// follow; in which order the file does not say.
+    /// Those that a file remembers, in the order of their last choices.
     pub(crate) fn new(cx: &mut Context<Environment>) -> Visitors {
         let mut visitors = Visitors {
             most: cx.sw.pi.web.sessions as usize,
@@ -34,15 +34,32 @@ impl Visitors {
                 .filter_map(|entry| level(entry.name))
                 .collect()
         };
+        let mut by_choice = Vec::new();
         for session in known {
-            visitors.chose(cx, &session);
+            let chosen = cx.enter(layer::Session(session.as_ref())).sw.pi.chosen;
+            by_choice.push((chosen, session));
+        }
+        by_choice.sort_by_key(|(chosen, _)| *chosen);
+        for (chosen, session) in by_choice {
+            visitors.keep(cx, &session, chosen);
         }
         visitors
     }
 
-    /// A session has chosen something; the oldest beyond the number goes.
-    pub(crate) fn chose(&mut self, cx: &mut Context<Environment>, session: &SessionId) {
-        self.count += 1;
+    /// A session has chosen something, for which its layer is entered; the oldest
+    /// beyond the number goes.
+    pub(crate) fn chose(
+        &mut self,
+        cx: &mut Context<Environment>,
+        session: &SessionId,
+    ) -> Result<(), Invalid> {
+        self.keep(cx, session, 0);
+        cx.set::<at::sw::pi::chosen>(self.count)
+    }
+
+    /// A choice comes after all others before it, with this number at least.
+    fn keep(&mut self, cx: &mut Context<Environment>, session: &SessionId, number: u64) {
+        self.count = (self.count + 1).max(number);
         if let Some(before) = self.stamps.insert(session.clone(), self.count) {
             self.by_stamp.remove(&before);
         }

@@ -283,10 +283,18 @@ fn the_oldest_sessions_are_forgotten() {
     assert_eq!(all(&bench), [true, false, true]);
     let lines = bench.settings();
     assert_eq!(lines.matches("language").count(), 2, "{lines}");
-    // A station that is to keep fewer forgets some of those that it finds.
+    // A station that is to keep fewer forgets the oldest of those that it finds, whose order
+    // is not that of their names.
+    bench.arguments = vec!["--sessions=20".to_owned()];
+    bench.restart();
+    let more: Vec<String> = (0..8).map(|_| bench.visitor()).collect();
+    for visitor in more.iter().chain([&visitors[0]]) {
+        bench.post("/language", visitor, "language=de");
+    }
     bench.arguments = vec!["--sessions=1".to_owned()];
     bench.restart();
-    assert_eq!(all(&bench).iter().filter(|german| **german).count(), 1);
+    assert_eq!(all(&bench), [true, false, false]);
+    assert!(!more.iter().any(|visitor| german(&bench, visitor)));
     bench.running.end();
     let lines = bench.settings();
     assert_eq!(lines.matches("language").count(), 1, "{lines}");
