@@ -244,8 +244,18 @@ const SETS: &[Set] = &[
         files: true,
     },
     Set {
+        name: "store-snippets",
+        features: "snippets,store",
+        files: true,
+    },
+    Set {
         name: "streams",
         features: "stream",
+        files: true,
+    },
+    Set {
+        name: "streams-links",
+        features: "links",
         files: true,
     },
     Set {
@@ -256,6 +266,16 @@ const SETS: &[Set] = &[
     Set {
         name: "streams-gpio",
         features: "gpio",
+        files: true,
+    },
+    Set {
+        name: "streams-http",
+        features: "http",
+        files: true,
+    },
+    Set {
+        name: "streams-mqtt",
+        features: "mqtt",
         files: true,
     },
     Set {
