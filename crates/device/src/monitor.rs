@@ -187,9 +187,6 @@ const MISSES: u8 = 4;
 /// And then in every such sample.
 const SELDOM: u8 = 16;
 
-/// Files that may be open besides those of threads.
-const OTHER_FILES: u64 = 256;
-
 /// Looks at all threads once in a while.
 pub struct Monitor {
     scope: Scope,
@@ -205,10 +202,7 @@ struct Room(usize);
 impl Room {
     /// Where so many threads have theirs open.
     fn beside(threads: usize) -> Room {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let files = limit.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
-        let room = usize::try_from(files).unwrap_or(usize::MAX) / Files::COUNT;
-        Room(room.saturating_sub(threads))
+        Room(Files::room().saturating_sub(threads))
     }
 
     fn open(&mut self, process: u32, thread: u32) -> Option<Files> {

@@ -26,6 +26,15 @@ impl Files {
     /// How many files these are.
     pub const COUNT: usize = 2;
 
+    /// Of how many threads they may be open at once: the limit of this process says it.
+    pub fn room() -> usize {
+        // What is open besides.
+        const OTHERS: u64 = 256;
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let files = limit.unwrap_or(u64::MAX).saturating_sub(OTHERS);
+        usize::try_from(files).unwrap_or(usize::MAX) / Files::COUNT
+    }
+
     /// Those of a thread; none when it has ended, or where no more files may be open.
     pub fn of(process: u32, thread: u32) -> Option<Files> {
         let open = |name| File::open(format!("/proc/{process}/task/{thread}/{name}")).ok();

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use milieu_threads::kernel;
 use milieu_threads::mediator::TOO_SHORT;
-use milieu_threads::rung;
+use milieu_threads::rung::{self, Return};
 use milieu_threads::stack::{Process, Running};
 
 use crate::real::{self, Start};
@@ -164,9 +164,14 @@ pub fn tell(tid: u32) {
     let role = found.map_or_else(Default::default, |(_, it)| it.attributes.role());
     let quote = if role.is_none() { "" } else { "`" };
     let gap = if role.is_none() { "" } else { " " };
+    let returns = served.program.rung().map(|(_, returns)| returns);
+    let is_now = match returns {
+        Some(Return::Never) => "lazy from now on, as threads do not return here",
+        _ => "not critical any more",
+    };
     served.say(format_args!(
         "thread {tid} {quote}{role}{quote}{gap}kept a processor for {milliseconds} ms without \
-         blocking and is not critical any more"
+         blocking and is {is_now}"
     ));
 }
 

@@ -626,25 +626,58 @@ fn all_that_run_away_are_demoted_and_told_and_others_go_on() {
     let Some(program) = compile("gcc", "spins.c", &folder, &[]) else {
         return;
     };
-    let processors = std::thread::available_parallelism().expect("there are some");
     for report in probe() {
         // Where lazy threads have turns, others go on anyhow.
         let settings = format!("rung={};wait=never", report.rung);
         if report.verdict != Ok(Return::Always) {
             continue;
         }
-        let run = World::served(&settings).run(&program, &[]);
-        let told = "`probe` kept a processor for 300 ms without blocking and is not critical any \
-                    more\n";
-        assert_eq!(
-            run.stderr.matches(told).count(),
-            processors.get(),
-            "{settings}: {run:?}"
-        );
-        let used: u64 = run.well().trim().parse().expect("milliseconds");
-        // In the second second; 5 % of it would do.
-        assert!(used >= 50, "{settings}: {used} ms");
+        let world = World::served(&settings);
+        run_away(&world, &program, "not critical any more");
     }
+}
+
+/// One that is not critical began as lazy and stays it: those that run away join it.
+#[test]
+fn all_that_run_away_are_lazy_where_nobody_returns() {
+    let folder = scratch("spins-unprivileged");
+    let Some(program) = compile("gcc", "spins.c", &folder, &[]) else {
+        return;
+    };
+    let starter = [&["prlimit", "--nice=0:0"], &WITHOUT_PRIVILEGE[..]].concat();
+    if !begins(&starter) {
+        return skipped("rights cannot be given up here");
+    }
+    for settings in ["rung=idle", "rung=nice"] {
+        let world = World {
+            starter: &starter,
+            ..World::served(settings)
+        };
+        let lazy = "lazy from now on, as threads do not return here";
+        run_away(&world, &program, lazy);
+    }
+}
+
+/// Runs the program that has a critical thread for each processor which runs away: all are
+/// told of with what they are then, and who is not critical has 5 % of what the program has.
+fn run_away(world: &World<'_>, program: &Path, become_what: &str) {
+    let processors = std::thread::available_parallelism().expect("there are some");
+    let run = world.run(program, &[]);
+    let told =
+        format!("`probe` kept a processor for 300 ms without blocking and is {become_what}\n");
+    let settings = world.settings;
+    assert_eq!(
+        run.stderr.matches(&told).count(),
+        processors.get(),
+        "{settings:?}: {run:?}"
+    );
+    // In the second second.
+    let used: Vec<u64> = run
+        .well()
+        .split_whitespace()
+        .map(|it| it.parse().expect("milliseconds"))
+        .collect();
+    assert!(used[0] * 20 >= used[1], "{settings:?}: {used:?} ms");
 }
 
 /// Who is lazy when the rights go by which it returns would be so for good.

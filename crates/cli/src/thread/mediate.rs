@@ -15,6 +15,7 @@ use milieu_device::mediator::{Device, News, Plan, Rules, THREADS_MAX};
 use milieu_diagnostics::{Diagnostic, Source};
 use milieu_threads::mediator::{Node, Settings};
 use milieu_threads::rung;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -62,7 +63,7 @@ pub(super) struct Mediate {
     turn: u8,
 
     /// How much of the time turns take from critical threads at most, where so many have to wait
-    #[arg(long, value_name = "PERCENT", default_value_t = 80, value_parser = clap::value_parser!(u8).range(1..=90))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=90))]
     turn_max: u8,
 
     /// Seconds that a critical thread may keep a processor without ever waiting
@@ -209,6 +210,7 @@ impl Mediate {
         let listener = Listener::open(&folder.join(SOCKET))
             .map_err(|it| cannot("there can be no socket", &it))?;
         let mut guard = Guard::start(folder).map_err(|it| cannot("there can be no guard", &it))?;
+        open_many_files();
         let plan = Plan {
             rung: self.rung.map(Into::into),
             settings: self.settings(),
@@ -465,4 +467,12 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.dismiss();
     }
+}
+
+/// Files of threads stay open, as many as this process may open at all.
+fn open_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.maximum;
+    // With fewer it asks more slowly.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
 }

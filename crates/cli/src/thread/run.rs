@@ -86,7 +86,7 @@ pub(super) struct Run {
     turn: Option<String>,
 
     /// How much of the time turns take from critical threads at most, where so many have to wait
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=50))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=90))]
     turn_max: Option<u8>,
 
     /// Seconds that a critical thread may keep a processor without ever waiting

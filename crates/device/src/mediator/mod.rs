@@ -31,6 +31,7 @@ mod rules;
 pub mod server;
 mod telling;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
@@ -42,7 +43,7 @@ use milieu_threads::mediator::{self, Kind, Machine, Node, Settings};
 use milieu_threads::rung::{self, Return, Rung};
 use milieu_threads::table::{Region, Scheduling, View};
 
-use crate::proc::{self, Reader};
+use crate::proc::{self, Files, Reader};
 use groups::LazyGroup;
 use journal::{Journal, Restored};
 use moving::OfTheDevice;
@@ -190,10 +191,12 @@ fn in_quotes(role: &str) -> String {
 }
 
 /// What a mediator knows of a thread.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Known {
     process: u32,
     thread: u32,
+    /// Open from when it is first asked how much it has run, where so many may be.
+    files: OnceCell<Option<Files>>,
     start: u64,
     attributes: Attributes,
     kind: Kind,
@@ -273,6 +276,8 @@ pub struct Device<'n> {
     journal: Option<Journal>,
     plan: Plan,
     reader: Reader,
+    /// Of how many threads files may be open.
+    room: usize,
     /// By the machine's slots.
     known: Vec<Option<Known>>,
     free: Vec<u32>,
@@ -303,7 +308,7 @@ impl<'n> Device<'n> {
         let (journal, restored) = Journal::open(journal).map_err(StartError::Journal)?;
         let (rung, group) = rung(plan.rung)?;
         let free = (0..nodes.len() as u32).rev().collect();
-        let known = vec![None; nodes.len()];
+        let known = (0..nodes.len()).map(|_| None).collect();
         let settings = Settings {
             is_reversible: true,
             ..plan.settings
@@ -315,6 +320,7 @@ impl<'n> Device<'n> {
             journal: Some(journal),
             plan,
             reader: Reader::default(),
+            room: Files::room(),
             known,
             free,
             by_thread: HashMap::new(),
@@ -455,6 +461,7 @@ impl<'n> Device<'n> {
         let mut watch = OfTheDevice {
             known: &self.known,
             reader: &mut self.reader,
+            room: self.room,
         };
         let was_too_short = self.machine.was_too_short();
         let next = self

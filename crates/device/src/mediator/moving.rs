@@ -8,17 +8,19 @@ use milieu_threads::table::{Region, Scheduling, Slot};
 use super::groups::{self, LazyGroup};
 use super::journal::{Record, is_as_given, own_nice};
 use super::{Device, GONE, Known, News};
-use crate::proc::Reader;
+use crate::proc::{Files, Reader};
 
 /// What the kernel says of threads of all programs.
 pub(super) struct OfTheDevice<'d> {
     pub known: &'d [Option<Known>],
     pub reader: &'d mut Reader,
+    /// Of how many of them files may be open.
+    pub room: usize,
 }
 
 impl Watch for OfTheDevice<'_> {
     fn takes_ns(&self) -> u64 {
-        5_000
+        2_000
     }
 
     fn processors(&self) -> u64 {
@@ -26,13 +28,25 @@ impl Watch for OfTheDevice<'_> {
     }
 
     fn cpu_ns(&mut self, slot: Slot, tid: u32) -> Option<u64> {
-        let known = self.known.get(slot.0 as usize)?.as_ref()?;
-        self.reader.times(known.process, tid).map(|it| it.run_ns)
+        let at = slot.0 as usize;
+        let known = self.known.get(at)?.as_ref()?;
+        let files = known.files.get_or_init(|| {
+            let has_room = at < self.room;
+            has_room.then(|| Files::of(known.process, tid)).flatten()
+        });
+        let times = match files {
+            Some(files) => self.reader.times_of(files),
+            None => self.reader.times(known.process, tid),
+        };
+        times.map(|it| it.run_ns)
     }
 
     fn is_runnable(&mut self, slot: Slot, tid: u32) -> bool {
         let known = self.known.get(slot.0 as usize).and_then(Option::as_ref);
-        let stat = known.and_then(|it| self.reader.stat(it.process, tid));
+        let stat = known.and_then(|it| match it.files.get() {
+            Some(Some(files)) => self.reader.stat_of(files),
+            _ => self.reader.stat(it.process, tid),
+        });
         stat.is_some_and(|it| it.state == 'R')
     }
 }
@@ -94,6 +108,7 @@ impl Device<'_> {
         OfTheDevice {
             known: &self.known,
             reader: &mut self.reader,
+            room: 0,
         }
         .is_runnable(slot, thread)
     }

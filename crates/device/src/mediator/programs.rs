@@ -1,5 +1,6 @@
 //! Which programs and threads there are, and what they are for.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use milieu_threads::attributes::Attributes;
@@ -29,7 +30,8 @@ impl Device<'_> {
                 self.admit(*process);
             }
             self.look_for_table(*process);
-            let is_all = self.moves_others() && self.busy_since_ns.is_some();
+            // Also where they are not moved: how long they wait is seen.
+            let is_all = self.busy_since_ns.is_some();
             let program = self.programs.get(process);
             let counts = |it: &Program| !it.is_left_alone && (is_all || it.is_interesting());
             if program.is_some_and(counts) {
@@ -167,7 +169,7 @@ impl Device<'_> {
             return;
         };
         let (attributes, kind) = self.kind_of(process, &stat.name, entry);
-        let is_moved = !matches!(self.moved_kind(kind), Kind::Excluded | Kind::Spared);
+        let may_wait = kind != Kind::Excluded;
         let Ok(here) = scheduling::of(thread) else {
             return;
         };
@@ -177,9 +179,9 @@ impl Device<'_> {
             None => here,
         };
         let inherited = self.inherited(process, thread, stat.parent, stat.start, &here);
-        // Threads that are not to be moved are noted as well, to be seen and to be
-        // looked at again when they are named or set.
-        if (!is_moved && inherited.is_none() && entry.is_none())
+        // Others are noted as well, to be seen and to be looked at again when they are named
+        // or set.
+        if (!may_wait && inherited.is_none() && entry.is_none())
             && !self.programs[&process].has_rules
         {
             return;
@@ -200,6 +202,7 @@ impl Device<'_> {
         let known = Known {
             process,
             thread,
+            files: OnceCell::new(),
             start: stat.start,
             attributes,
             kind,

@@ -29,7 +29,8 @@ use crate::{Error, Milieu};
 /// between the regions, until it is dropped. Then every thread is as it was.
 ///
 /// Besides the threads that it begins, it finds those that were begun in other ways
-/// within half a second or so, and makes them wait for critical ones as well.
+/// within half a second or so, and makes them wait for critical ones as well. Where lazy
+/// threads cannot return ([`Return::Never`]) it leaves those alone.
 ///
 /// Where the program runs under the preload, that mediates: a thread is moved by one
 /// alone. What is said here is said to it, and what it does with threads is seen here

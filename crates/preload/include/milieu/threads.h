@@ -276,26 +276,68 @@ static inline int pthread_get_information_np(pthread_t thread, pthread_informati
     return here->get_information(thread, information);
 }
 
-/* SCHED_TEK succeeds also where Milieu is not there: the kernel knows no such policy. */
+/* SCHED_TEK and its priorities succeed also where Milieu is not there: the kernel and the C library
+   know no such policy. */
+
+/* Whether SCHED_TEK was asked for in vain: one for the program. */
+__attribute__((weak)) int milieu_threads_absent_policy = 0;
+
+static inline int milieu_threads_absent_tek(void)
+{
+    __atomic_store_n(&milieu_threads_absent_policy, 1, __ATOMIC_RELAXED);
+    return milieu_threads_absent();
+}
+
+/* What a priority is answered with that was refused: it may be one of SCHED_TEK's. */
+static inline int milieu_threads_absent_priority(int result, int policy, int priority)
+{
+    int is_nice = priority >= -20 && priority <= 19;
+    if (result == EINVAL && policy == SCHED_OTHER && is_nice && !milieu_threads_here()
+        && __atomic_load_n(&milieu_threads_absent_policy, __ATOMIC_RELAXED))
+        return 0;
+    return result;
+}
 
 static inline int milieu_threads_setschedparam(
     pthread_t thread, int policy, const struct sched_param *param)
 {
     if (policy == SCHED_TEK && !milieu_threads_here())
-        return milieu_threads_absent();
+        return milieu_threads_absent_tek();
     return pthread_setschedparam(thread, policy, param);
+}
+
+static inline int milieu_threads_setschedprio(pthread_t thread, int priority)
+{
+    int policy = 0;
+    struct sched_param param;
+    int result = pthread_setschedprio(thread, priority);
+    if (result != EINVAL || pthread_getschedparam(thread, &policy, &param) != 0)
+        return result;
+    return milieu_threads_absent_priority(result, policy, priority);
 }
 
 static inline int milieu_threads_attr_setschedpolicy(pthread_attr_t *attr, int policy)
 {
     if (policy == SCHED_TEK && !milieu_threads_here())
-        return milieu_threads_absent();
+        return milieu_threads_absent_tek();
     return pthread_attr_setschedpolicy(attr, policy);
+}
+
+static inline int milieu_threads_attr_setschedparam(
+    pthread_attr_t *attr, const struct sched_param *param)
+{
+    int policy = 0;
+    int result = pthread_attr_setschedparam(attr, param);
+    if (result != EINVAL || pthread_attr_getschedpolicy(attr, &policy) != 0)
+        return result;
+    return milieu_threads_absent_priority(result, policy, param->sched_priority);
 }
 
 #define pthread_setschedparam(thread, policy, param) \
     milieu_threads_setschedparam(thread, policy, param)
+#define pthread_setschedprio(thread, priority) milieu_threads_setschedprio(thread, priority)
 #define pthread_attr_setschedpolicy(attr, policy) milieu_threads_attr_setschedpolicy(attr, policy)
+#define pthread_attr_setschedparam(attr, param) milieu_threads_attr_setschedparam(attr, param)
 
 #ifdef __cplusplus
 }

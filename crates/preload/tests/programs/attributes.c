@@ -93,6 +93,40 @@ static void threads_become_critical_and_cease(void)
     CHECK(policy == SCHED_OTHER);
 }
 
+static void *is_second(void *argument)
+{
+    int policy;
+    struct sched_param param;
+    (void)argument;
+    CHECK(pthread_getschedparam(pthread_self(), &policy, &param) == 0);
+    CHECK(policy == (here ? SCHED_TEK : SCHED_OTHER));
+    CHECK(param.sched_priority == (here ? -5 : 0));
+    CHECK(pthread_setschedparam(pthread_self(), SCHED_TEK, &param) == 0);
+    CHECK(pthread_setschedprio(pthread_self(), -7) == 0);
+    CHECK(pthread_setschedprio(pthread_self(), 20) == EINVAL);
+    CHECK(pthread_getschedparam(pthread_self(), &policy, &param) == 0);
+    CHECK(param.sched_priority == (here ? -7 : 0));
+    return NULL;
+}
+
+static void threads_begin_with_the_policy(void)
+{
+    pthread_t thread;
+    pthread_attr_t attr;
+    struct sched_param param;
+    memset(&param, 0, sizeof param);
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) == 0);
+    CHECK(pthread_attr_setschedpolicy(&attr, SCHED_TEK) == 0);
+    param.sched_priority = -5;
+    CHECK(pthread_attr_setschedparam(&attr, &param) == 0);
+    CHECK(pthread_create(&thread, &attr, is_second, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    param.sched_priority = 20;
+    CHECK(pthread_attr_setschedparam(&attr, &param) == EINVAL);
+    CHECK(pthread_attr_destroy(&attr) == 0);
+}
+
 __attribute__((noinline)) static int is_deep(void)
 {
     volatile char frame[100000];
@@ -190,6 +224,7 @@ int main(int count, char **arguments)
     CHECK(pthread_barrier_init(&both, NULL, 2) == 0);
     threads_begin_with_attributes();
     threads_become_critical_and_cease();
+    threads_begin_with_the_policy();
     what_is_known_of_threads_is_told();
     puts("done");
     return 0;

@@ -49,7 +49,7 @@ pub struct Node {
     is_visiting: bool,
     is_blocked: bool,
     is_demoted: bool,
-    /// It began as lazy and cannot return.
+    /// It is lazy and cannot return.
     is_bound: bool,
     is_fast: bool,
     /// It is to run in this turn.
@@ -291,10 +291,13 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// A critical thread is one no more, until its attributes are set again.
+    /// A critical thread is one no more, until its attributes are set again. Where nobody
+    /// returns it joins the lazy ones for good: they would have next to nothing beside it.
     pub fn demote(&mut self, slot: Slot, out: Sink<'_>) {
+        let is_reversible = self.settings.is_reversible;
         self.change(slot, out, |node| {
             node.is_demoted = node.is_critical;
+            node.is_bound |= node.is_demoted && !is_reversible;
             // It is looked at anew when it gets another chance.
             node.cpu_ns = 0;
         });

@@ -73,7 +73,7 @@ impl Default for Settings {
             is_reversible: true,
             lazy_wait_ns_max: Some(1_000_000_000),
             turn_percent: 5,
-            turn_percent_max: 80,
+            turn_percent_max: 50,
             spin_ns_max: 300_000_000,
         }
     }
@@ -88,7 +88,8 @@ pub enum Kind {
     Ordinary,
     /// Is in the lazy region whether or not somebody is in the fast one.
     Lazy,
-    /// Is where the program wants it, unless an urgent thread waits for it.
+    /// Is where the program wants it, unless an urgent thread waits for it; but urgent threads
+    /// may keep it from a processor, and it has its part of turns.
     Spared,
     /// Is left alone: it is on the exclusion list.
     Excluded,

@@ -234,6 +234,7 @@ impl Model {
             Event::Demote(slot) => {
                 if let Some(thread) = self.threads.get_mut(&slot) {
                     thread.is_demoted = matches!(thread.kind, Kind::Critical(_));
+                    thread.is_bound |= thread.is_demoted && !self.settings.is_reversible;
                 }
             }
             Event::Tick(step) => {
@@ -447,6 +448,25 @@ fn who_never_blocks_is_demoted() {
     machine.set_kind(Slot(0), nice(0), &mut |_| {});
     assert_eq!(machine.fast_count(), 1);
     assert!(!machine.observe(Slot(0), 20 * limit + 1, 2, &mut nobody));
+}
+
+/// Those that are lazy for as long as they live would have next to nothing beside it.
+#[test]
+fn who_is_demoted_where_nobody_returns_is_lazy() {
+    let mut nodes = [Node::default(); 2];
+    let settings = Settings {
+        is_reversible: false,
+        ..Settings::default()
+    };
+    let mut machine = Machine::new(&mut nodes, settings);
+    machine.add(Slot(0), 10, nice(0), &mut |_| {});
+    machine.add(Slot(1), 11, Kind::Ordinary, &mut |_| {});
+    machine.demote(Slot(0), &mut |_| {});
+    let lazy = Some(Placement::Lazy);
+    assert_eq!([0, 1].map(|it| machine.placement(Slot(it))), [lazy; 2]);
+    // What it is told to be does not bring it back.
+    machine.set_kind(Slot(0), nice(0), &mut nobody);
+    assert_eq!(machine.fast_count(), 0);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub trait Watch {
     fn is_runnable(&mut self, slot: Slot, tid: u32) -> bool;
 }
 
-/// How often lazy threads are looked at while they may have to wait.
+/// How often lazy threads are looked at while they may have to wait, at most.
 const LOOKS: u64 = 16;
 
 /// What a thread's part of a turn is taken to be until one was seen.
@@ -43,7 +43,7 @@ const PART_NS: u64 = 4_000_000;
 const RAN_NS: u64 = 500_000;
 
 /// How often lazy threads are looked at in a turn, and in how many times the time that
-/// takes.
+/// takes, at most, in a turn or not.
 const POLL_NS: u64 = 2_000_000;
 const LOOKING: u64 = 10;
 
@@ -159,7 +159,8 @@ impl Machine<'_> {
         out: Sink<'_>,
     ) -> u64 {
         let wait = self.wait_ns();
-        if now_ns >= self.turns.looked_ns.saturating_add(wait / LOOKS) {
+        let pace = (wait / LOOKS).max(LOOKING.saturating_mul(self.looking_ns(watch)));
+        if now_ns >= self.turns.looked_ns.saturating_add(pace) {
             self.look(now_ns, watch);
         }
         let end = since.saturating_add(wait);
@@ -169,7 +170,7 @@ impl Machine<'_> {
         let ahead = turn.saturating_add(wait / LOOKS).min(most);
         let is_due = now_ns >= pause && self.mark_due(now_ns, ahead, watch) > 0;
         if now_ns < end && !is_due {
-            let next_look = self.turns.looked_ns.saturating_add(wait / LOOKS);
+            let next_look = self.turns.looked_ns.saturating_add(pace);
             return next_look.max(pause).min(end);
         }
         self.look(now_ns, watch);
@@ -217,7 +218,9 @@ impl Machine<'_> {
             due = self.forget_asleep(now_ns, watch);
         }
         let wait = self.wait_ns();
-        let most = beside(wait, self.percent_max()).min(wait).max(self.turns.owed_ns);
+        let most = beside(wait, self.percent_max())
+            .min(wait)
+            .max(self.turns.owed_ns);
         let had_ns = self.turns.fast_ns / watch.processors().max(1);
         let pause_ns = self.pause_ns(elapsed.min(most), had_ns);
         let turns = &mut self.turns;
@@ -241,6 +244,13 @@ impl Machine<'_> {
         }
         let poll = POLL_NS.max(LOOKING.saturating_mul(threads * watch.takes_ns()));
         now_ns.saturating_add(poll).min(end)
+    }
+
+    /// About how long it takes to look at all that wait.
+    fn looking_ns(&mut self, watch: &dyn Watch) -> u64 {
+        let mut waiting = 0_u64;
+        self.each_waiting(|_, _| waiting += 1);
+        waiting.saturating_mul(watch.takes_ns())
     }
 
     /// How long a turn takes in which all have their part.
@@ -344,8 +354,7 @@ impl Machine<'_> {
 impl Node {
     /// Whether it has to wait for others, or would but for its turn.
     fn is_waiting(&self) -> bool {
-        let is_left = self.is_excluded || self.is_spared;
-        !(self.is_fast || is_left || self.is_bound || self.is_lazy)
+        !(self.is_fast || self.is_excluded || self.is_bound || self.is_lazy)
     }
 
     /// Whether it is known not to have run since then.

@@ -165,16 +165,28 @@ fn seen_on(count: usize, threads: usize, sleeping: usize, settings: Settings) ->
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn nobody_waits_for_longer_than_is_set() {
-    for (wait, most) in [(250, 40), (1000, 150)] {
-        for threads in [1, 2, 7, 16, 24, 40, 64, 150].into_iter().filter(|it| *it <= most) {
+    for (wait, most, percent) in [
+        (250, 16, 50),
+        (1000, 64, 50),
+        (250, 40, 80),
+        (1000, 150, 80),
+    ] {
+        for threads in [1, 2, 7, 16, 24, 40, 64, 150]
+            .into_iter()
+            .filter(|it| *it <= most)
+        {
             let settings = Settings {
                 lazy_wait_ns_max: Some(wait * MILLISECOND),
+                turn_percent_max: percent,
                 ..Settings::default()
             };
             let seen = seen(threads, 0, settings);
             let case = (wait, threads, seen.worst(), seen.turns);
             assert!(seen.worst() <= wait + 4 && !seen.was_too_short, "{case:?}");
-            assert!((0.045..=0.8).contains(&seen.turns), "{case:?}");
+            assert!(
+                (0.045..=f64::from(percent) / 100.0).contains(&seen.turns),
+                "{case:?}"
+            );
         }
     }
 }
@@ -183,8 +195,11 @@ fn nobody_waits_for_longer_than_is_set() {
 #[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
 #[test]
 fn nobody_waits_for_the_turn_of_another_processor() {
-    for threads in [2, 16, 64, 150] {
-        let settings = Settings::default();
+    for (threads, percent) in [(2, 50), (16, 50), (64, 50), (150, 80)] {
+        let settings = Settings {
+            turn_percent_max: percent,
+            ..Settings::default()
+        };
         let seen = seen_on(2, 2 * threads, 0, settings);
         let case = (threads, seen.worst(), seen.turns);
         assert!(seen.worst() <= 1004 && !seen.was_too_short, "{case:?}");
@@ -369,6 +384,33 @@ fn who_falls_asleep_in_a_turn_does_not_prolong_it() {
         assert_eq!(turn > 500, is_awake, "{turn}");
         assert_eq!(machine.was_too_short(), is_awake);
     }
+}
+
+/// Whoever is not lazy may have to wait for critical threads all the same.
+#[test]
+fn who_is_spared_has_a_turn() {
+    let mut nodes = [Node::default(); 2];
+    let mut machine = Machine::new(&mut nodes, Settings::default());
+    machine.add(Slot(0), 1, Kind::Spared, &mut nobody);
+    machine.add(Slot(1), 2, nice(0), &mut |_| {});
+    let mut waits = Drowsy { is_awake: true };
+    let mut now = 1;
+    while !machine.is_turn() {
+        let next = machine.tick(now, &mut waits, &mut |_| {});
+        now = next.expect("somebody waits");
+    }
+    assert!(now < 1000 * MILLISECOND, "{now}");
+    assert_eq!(machine.placement(Slot(1)), Some(Placement::Own));
+    // It goes on until it had a processor.
+    machine.tick(now, &mut waits, &mut |_| {});
+    assert!(machine.is_turn());
+    let mut runs = Beside {
+        now_ns: 100 * MILLISECOND,
+        percent: 100,
+        starving: 0,
+    };
+    machine.tick(now + 1, &mut runs, &mut |_| {});
+    assert_eq!(machine.placement(Slot(0)), Some(Placement::Own));
 }
 
 /// Whoever is not due leaves a turn to those that are, as far as the rung can have it so.

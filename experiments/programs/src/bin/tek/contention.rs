@@ -25,6 +25,7 @@ struct Load {
     workers: u64,
     events: u64,
     work_ms: f64,
+    priority: Priority,
     has_weights: bool,
 }
 
@@ -46,6 +47,8 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         workers: whole(start, "threads")? * cores,
         events: whole(start, "events")?,
         work_ms: parameter(start, "work")?,
+        #[expect(clippy::cast_possible_truncation, reason = "a nice value")]
+        priority: Priority::new(parameter(start, "priority")? as i32)?,
         has_weights: text(start, "groups")? == "weights",
     };
     let rung = rung(start)?;
@@ -130,7 +133,7 @@ fn run(load: &Load, rung: Option<Rung>) -> Result<Run, Failed> {
         }
         let mut critical = Vec::new();
         for (mut source, role) in sources.into_iter().zip(["urgent/probe", "urgent/display"]) {
-            let thread = mediator.thread(role)?.critical(Priority::default());
+            let thread = mediator.thread(role)?.critical(load.priority);
             let (gate, mediator) = (&gate, &mediator);
             let answer = move || {
                 gate.pass();

@@ -2,7 +2,7 @@
 //! two and the many are of different programs, neither of which knows of Milieu, and what
 //! mediates is `milieu thread mediate`, by rules.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,21 @@ use tempfile::TempDir;
 
 use super::Numbers;
 use super::contention::{self, Run};
+use super::waits;
 use super::work::{self, Ending, Gate};
 
 /// With this argument the program answers timers.
 pub const ANSWERS: &str = "--answer-timers";
 /// With this argument the program always has something to do.
 pub const TOILS: &str = "--toil";
+/// With this argument it says how long its threads waited meanwhile.
+pub const WAITS: &str = "--wait";
+/// With this argument critical threads nearly always work.
+pub const BUSY: &str = "--be-busy";
 
 /// Who is who. Nobody else on this machine is moved.
 const RULES: &str = "only tek-*\ncritical tek-answers probe\ncritical tek-answers display\n";
-/// Threads that are critical by that.
+/// Threads that are critical by that, of which one or the other program has some.
 const CRITICAL: u64 = 2;
 
 pub fn measure(start: &Start) -> Result<Numbers, Failed> {
@@ -37,22 +42,52 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     let work_ms = parameter(start, "work")?.to_string();
     let programs = Programs::new()?;
     let rung = text(start, "rung")?;
-    let works = programs.mediator(&rung)?.is_some();
+    let works = programs.mediator(&rung, &[])?.is_some();
     let run = |is_mediated: bool| -> Result<Run, Failed> {
         let others = programs.start("tek-toils", &[TOILS, &workers])?;
         let mediator = match is_mediated && works {
-            true => programs.mediator(&rung)?,
+            true => programs.mediator(&rung, &[])?,
             false => None,
         };
         let answers = programs.start("tek-answers", &[ANSWERS, &events, &work_ms])?;
         if let Some(mediator) = &mediator {
-            mediator.wait_until_found()?;
+            mediator.wait_until_found(CRITICAL)?;
         }
-        let mut sum = answers.end()?;
+        let mut sum: Run = answers.end()?;
         sum.add(others.end()?);
         Ok(sum)
     };
     contention::compare(whole(start, "pairs")?, works, run)
+}
+
+/// How long threads wait of one program beside critical ones of another that leave them next
+/// to nothing, as `waits` measures within a program.
+pub fn waits(start: &Start) -> Result<Numbers, Failed> {
+    let cores = thread::available_parallelism()?.get() as u64;
+    let workers = (whole(start, "threads")? * cores).to_string();
+    let wait = (parameter(start, "wait")? / 1e3).to_string();
+    let turn = whole(start, "turn")?.to_string();
+    let programs = Programs::new()?;
+    let turn_max = whole(start, "turn_max")?.to_string();
+    let settings = [
+        "--wait-max",
+        &wait,
+        "--turn",
+        &turn,
+        "--turn-max",
+        &turn_max,
+    ];
+    let mut others = programs.start("tek-toils", &[WAITS, &workers])?;
+    let mediator = programs.mediator(&text(start, "rung")?, &settings)?;
+    let busy = programs.start("tek-answers", &[BUSY, &cores.to_string()])?;
+    if let Some(mediator) = &mediator {
+        mediator.wait_until_found(cores)?;
+    }
+    others.go()?;
+    thread::sleep(Duration::from_secs_f64(parameter(start, "seconds")?));
+    let waits_ms: Vec<f64> = others.end()?;
+    let share = busy.end()?;
+    Ok(waits::numbers(mediator.is_some(), &waits_ms, share))
 }
 
 /// Programs under names that rules can tell apart, and where a mediator of theirs is found.
@@ -84,8 +119,9 @@ impl Programs {
     }
 
     /// Starts a mediator; none if the rung does not work here.
-    fn mediator(&self, rung: &str) -> Result<Option<Mediator<'_>>, Failed> {
+    fn mediator(&self, rung: &str, settings: &[&str]) -> Result<Option<Mediator<'_>>, Failed> {
         let mut command = self.milieu();
+        command.args(settings);
         command.args(["--rung", rung, "--json", "--rules"]);
         command.arg(self.path("rules"));
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -125,8 +161,14 @@ struct Program {
 }
 
 impl Program {
+    /// It measures from now on.
+    fn go(&mut self) -> Result<(), Failed> {
+        let input = self.child.0.stdin.as_mut();
+        Ok(input.ok_or("it has no pipe")?.write_all(b"g")?)
+    }
+
     /// What it has measured.
-    fn end(mut self) -> Result<Run, Failed> {
+    fn end<T: serde::de::DeserializeOwned>(mut self) -> Result<T, Failed> {
         drop(self.child.0.stdin.take());
         Ok(serde_json::from_reader(self.output)?)
     }
@@ -141,8 +183,8 @@ struct Mediator<'p> {
 }
 
 impl Mediator<'_> {
-    /// Waits until it has found the critical threads: it looks once a second.
-    fn wait_until_found(&self) -> Result<(), Failed> {
+    /// Waits until it has found so many critical threads: it looks once a second.
+    fn wait_until_found(&self, critical: u64) -> Result<(), Failed> {
         const LOOKS: u32 = 600;
         for _ in 0..LOOKS {
             let output = self.programs.milieu().args(["--status", "--json"]).output();
@@ -150,7 +192,7 @@ impl Mediator<'_> {
             let status = output?.stdout;
             let first = status.split(|it| *it == b'\n').next().unwrap_or_default();
             let status: Value = serde_json::from_slice(first)?;
-            if status["fast"] == CRITICAL {
+            if status["fast"] == critical {
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(100));
@@ -221,6 +263,62 @@ pub fn answer(arguments: &[String]) -> Result<(), Failed> {
     tell(&sum)
 }
 
+/// The program of so many threads that always work: how long they waited, from when the input
+/// says so until it ends.
+pub fn wait(arguments: &[String]) -> Result<(), Failed> {
+    let [workers] = arguments else {
+        return Err("how many?".into());
+    };
+    let workers: u64 = workers.parse()?;
+    let (gate, is_over) = (Gate::default(), AtomicBool::new(false));
+    let waits_ms = thread::scope(|scope| -> Result<Vec<f64>, Failed> {
+        let (gate, is_over) = (&gate, &is_over);
+        let _ending = Ending { gate, is_over };
+        let begin = |_| thread::Builder::new().spawn_scoped(scope, || waits::wait(gate, is_over));
+        let threads = (0..workers).map(begin).collect::<Result<Vec<_>, _>>()?;
+        println!();
+        std::io::stdin().read_exact(&mut [0])?;
+        gate.open();
+        std::io::stdin().read_to_end(&mut Vec::new())?;
+        is_over.store(true, Ordering::Relaxed);
+        let mut waits_ms = Vec::new();
+        for thread in threads {
+            waits_ms.extend(thread.join().map_err(|_| "a thread has panicked")?);
+        }
+        Ok(waits_ms)
+    })?;
+    tell(&waits_ms)
+}
+
+/// The program of so many critical threads that nearly always work, until the input ends:
+/// what they had of a processor each.
+pub fn be_busy(arguments: &[String]) -> Result<(), Failed> {
+    let [threads] = arguments else {
+        return Err("how many?".into());
+    };
+    let threads: u64 = threads.parse()?;
+    let (gate, is_over) = (Gate::default(), AtomicBool::new(false));
+    let begun = work::now();
+    let used = thread::scope(|scope| -> Result<f64, Failed> {
+        let (gate, is_over) = (&gate, &is_over);
+        let _ending = Ending { gate, is_over };
+        gate.open();
+        let begin = |_| {
+            let thread = thread::Builder::new().name("probe".to_owned());
+            thread.spawn_scoped(scope, || waits::be_busy(gate, is_over))
+        };
+        let all = (0..threads).map(begin).collect::<Result<Vec<_>, _>>()?;
+        wait_to_go_on()?;
+        is_over.store(true, Ordering::Relaxed);
+        let mut used = 0.0;
+        for thread in all {
+            used += thread.join().map_err(|_| "a thread has panicked")?;
+        }
+        Ok(used)
+    })?;
+    tell(&(used / (work::now() - begun) / super::number(threads)))
+}
+
 /// What several threads have measured.
 fn sum(threads: Vec<thread::ScopedJoinHandle<'_, Run>>) -> Result<Run, Failed> {
     let mut sum = Run::default();
@@ -237,6 +335,6 @@ fn wait_to_go_on() -> Result<(), Failed> {
     Ok(())
 }
 
-fn tell(sum: &Run) -> Result<(), Failed> {
-    Ok(serde_json::to_writer(std::io::stdout(), sum)?)
+fn tell(measured: &impl serde::Serialize) -> Result<(), Failed> {
+    Ok(serde_json::to_writer(std::io::stdout(), measured)?)
 }

@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         }
         Some((what, rest)) if what == device::TOILS => device::toil(rest),
         Some((what, rest)) if what == device::ANSWERS => device::answer(rest),
+        Some((what, rest)) if what == device::WAITS => device::wait(rest),
+        Some((what, rest)) if what == device::BUSY => device::be_busy(rest),
         Some((what, rest)) if what == inversion::INVERTS => inversion::invert(rest),
         _ => protocol::application(|start, _| measure(start)).map_err(Failed::from),
     };
@@ -53,6 +55,7 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
     let measured = match text(start, "measure")?.as_str() {
         "contention" => contention::measure(start)?,
         "device" => device::measure(start)?,
+        "waits under the device's mediator" => device::waits(start)?,
         "switches" => switches::measure(start)?,
         "inversion" => inversion::measure(start)?,
         "guard" => guard::measure(start)?,

@@ -180,6 +180,8 @@ pub fn light_then_heavy(start: &Start) -> Result<Numbers, Failed> {
     let (mode, space_bytes) = match text(start, "applied")?.as_str() {
         "nowhere" => ("tuned", None),
         "limited" => ("tuned", Some(1 << 30)),
+        // The program alone uses more than an eighth of it, and a whole stack finds room.
+        "short" => ("tuned", Some(24 << 20)),
         "forced" => ("forced", None),
         other => return Err(format!("`{other}` is not where sizes are applied").into()),
     };

@@ -27,6 +27,7 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
     let settings = Settings {
         lazy_wait_ns_max: Some(Duration::from_secs_f64(wait_ms / 1e3).as_nanos() as u64),
         turn_percent: u8::try_from(whole(start, "turn")?)?,
+        turn_percent_max: u8::try_from(whole(start, "turn_max")?)?,
         ..Settings::default()
     };
     let rung = rung(start)?;
@@ -69,22 +70,29 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         for thread in waiting {
             waits_ms.extend(thread.join().map_err(ended)?);
         }
-        if waits_ms.is_empty() {
-            waits_ms.push(0.0);
-        }
         Ok((waits_ms, used / elapsed / super::number(cores)))
     })?;
-    Ok(vec![
-        ("works", f64::from(u8::from(rung.is_some()))),
-        ("wait_ms", mean(&waits_ms)),
-        ("wait_p99_ms", percentile(&waits_ms, 0.99)),
-        ("wait_worst_ms", percentile(&waits_ms, 1.0)),
+    Ok(numbers(rung.is_some(), &waits_ms, critical_share))
+}
+
+/// Of all waits, if there were any.
+pub fn numbers(works: bool, waits_ms: &[f64], critical_share: f64) -> Numbers {
+    let waits_ms = if waits_ms.is_empty() {
+        &[0.0]
+    } else {
+        waits_ms
+    };
+    vec![
+        ("works", f64::from(u8::from(works))),
+        ("wait_ms", mean(waits_ms)),
+        ("wait_p99_ms", percentile(waits_ms, 0.99)),
+        ("wait_worst_ms", percentile(waits_ms, 1.0)),
         ("critical_share", critical_share),
-    ])
+    ]
 }
 
 /// Always has something to do; how long it had to wait each time, in milliseconds.
-fn wait(gate: &Gate, is_over: &AtomicBool) -> Vec<f64> {
+pub fn wait(gate: &Gate, is_over: &AtomicBool) -> Vec<f64> {
     gate.pass();
     let mut waits_ms = Vec::new();
     let mut last = work::now();
@@ -104,7 +112,7 @@ fn wait(gate: &Gate, is_over: &AtomicBool) -> Vec<f64> {
 }
 
 /// Nearly always works, but is no run-away; how much processor time it had.
-fn be_busy(gate: &Gate, is_over: &AtomicBool) -> f64 {
+pub fn be_busy(gate: &Gate, is_over: &AtomicBool) -> f64 {
     gate.pass();
     let begun = work::processor();
     while !is_over.load(Ordering::Relaxed) {
