@@ -14,8 +14,9 @@
 //! is left alone.
 //!
 //! On the rung `realtime` only critical threads are moved, and those of programs in
-//! the group `background`; on the others all threads of all programs, but those that
-//! are excluded, that run in real time by themselves, and the kernel's.
+//! the group `background`, and others are watched, who may have to wait for them; on
+//! the others all threads of all programs are moved, but those that are excluded, that
+//! run in real time by themselves, and the kernel's.
 //!
 //! What a program changes of a thread that is elsewhere is its wish: it is found at
 //! the next look and had on return. Programs that have registered ask first, and have

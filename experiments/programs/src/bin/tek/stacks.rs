@@ -177,12 +177,14 @@ pub fn light_then_heavy(start: &Start) -> Result<Numbers, Failed> {
     let (light, heavy) = (whole(start, "light")?, whole(start, "heavy")?);
     let runs = whole(start, "runs")?;
     let profile = Profile::learned(&program, &["deep", &light.to_string(), "3"])?;
-    let (mode, space_bytes) = match text(start, "applied")?.as_str() {
-        "nowhere" => ("tuned", None),
-        "limited" => ("tuned", Some(1 << 30)),
-        // The program alone uses more than an eighth of it, and a whole stack finds room.
-        "short" => ("tuned", Some(24 << 20)),
-        "forced" => ("forced", None),
+    // The program alone uses more than an eighth of what is short, and a whole stack finds
+    // room there; `milieu`, which starts it, may need more.
+    let short = format!("--as={}", 24 << 20);
+    let (mode, space_bytes, by) = match text(start, "applied")?.as_str() {
+        "nowhere" => ("tuned", None, &[][..]),
+        "limited" => ("tuned", Some(1 << 30), &[][..]),
+        "short" => ("tuned", None, &["prlimit", &short][..]),
+        "forced" => ("forced", None, &[][..]),
         other => return Err(format!("`{other}` is not where sizes are applied").into()),
     };
     let served = profile.serves(mode, &[]);
@@ -192,8 +194,9 @@ pub fn light_then_heavy(start: &Start) -> Result<Numbers, Failed> {
     };
     let (mut crashes, mut told_of) = (Vec::new(), 0_u32);
     for _ in 0..runs {
-        let arguments = ["deep", &heavy.to_string(), "3"];
-        let ended = Crowd::start(&program, &arguments, Some(&served), limits)?.ended()?;
+        let depth = heavy.to_string();
+        let words = [by, &[&program, "deep", &depth, "3"]].concat();
+        let ended = Crowd::start(words[0], &words[1..], Some(&served), limits)?.ended()?;
         let is_well = ended.status.success() && ended.told.get("ended") == Some(&3.0);
         crashes.push(!is_well);
         told_of += u32::from(!is_well && ended.errors.contains("overflow"));
