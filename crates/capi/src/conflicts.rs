@@ -109,8 +109,10 @@ fn ask(decide: Decide, user: *mut c_void, conflict: &Conflict) -> Result<Resolut
         MILIEU_OK => Ok(resolution),
         result => {
             let Said { why, with } = before.said(result);
-            let message = format_args!("the decision about `{name}` has failed: {why}");
-            Err(Failure::of_callback(message, with))
+            Err(Failure::of_callback(
+                format_args!("the decision about `{name}` has failed: {why}"),
+                with,
+            ))
         }
     }
 }
