@@ -3,10 +3,10 @@
 //! The other side has a pointer to a head, which leads to what was lent while the
 //! callback runs. Heads are never given back to the allocator, and one that was used
 //! waits behind others before it is used again, so that whoever has kept the pointer is
-//! told and harms nobody.
+//! told and harms nobody; but for those of each event, which lie on the stack.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     collections::VecDeque,
     ffi::c_void,
     marker::PhantomData,
@@ -30,6 +30,16 @@ pub trait Lend {
     const NAME: &'static str;
     /// Whether it is of the thread alone in which the callback runs.
     const IS_OF_THREAD: bool = false;
+    /// Whether it is lent for each event: it lies on the stack then, where it costs nothing,
+    /// and whoever keeps the pointer is told so only until something else lies there.
+    const IS_BRIEF: bool = false;
+}
+
+/// What is lent for each event, behind its tag.
+#[repr(C)]
+struct Brief<T> {
+    tag: u32,
+    inside: T,
 }
 
 /// What a callback is handed, as the other side has it: a head.
@@ -50,86 +60,119 @@ struct Head {
 /// Added to the tag when the callback has returned.
 const FREE: u32 = 0x8080_8080;
 
-/// How many of a thread wait before the first is used again.
-const WAITING: usize = 8;
+/// How many of a thread take turns.
+const TURNS: usize = 8;
 
 // SAFETY: whoever has taken a head out of where it waits writes to it, until it is there
 // again; others look at the tag before anything else.
 unsafe impl Sync for Head {}
 
-/// The heads of a thread that wait.
-struct Own(RefCell<VecDeque<&'static Head>>);
+/// The heads of a thread that wait, and whose turn is next.
+struct Own {
+    heads: [Cell<Option<&'static Head>>; TURNS],
+    next: Cell<usize>,
+}
 
 /// Those of threads that have ended.
 static LEFT: Mutex<VecDeque<&'static Head>> = Mutex::new(VecDeque::new());
 
 thread_local! {
-    static OWN: Own = const { Own(RefCell::new(VecDeque::new())) };
+    // Without anything to be dropped, so that it costs next to nothing to find it.
+    static OWN: Own = const {
+        Own {
+            heads: [const { Cell::new(None) }; TURNS],
+            next: Cell::new(0),
+        }
+    };
+    static END: End = const { End };
+}
+
+/// Gives the heads of a thread away that ends.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        OWN.with(|own| left().extend(own.heads.iter().filter_map(Cell::take)));
+    }
 }
 
 fn left() -> std::sync::MutexGuard<'static, VecDeque<&'static Head>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Own {
-    fn drop(&mut self) {
-        left().append(self.0.get_mut());
-    }
-}
-
-/// A head that nobody else has, and by whom it is lent.
-fn take() -> (&'static Head, *const Own) {
-    let own = OWN.try_with(|own| {
-        let mut waiting = own.0.borrow_mut();
-        let head = (waiting.len() >= WAITING).then(|| waiting.pop_front());
-        (head.flatten(), std::ptr::from_ref(own))
-    });
-    // While the thread ends it has none of its own.
-    let (head, own) = own.unwrap_or((None, std::ptr::null()));
-    (head.unwrap_or_else(another), own)
-}
-
 /// One of a thread that has ended, or a new one.
 #[cold]
-fn another() -> &'static Head {
+fn another(own: &Own) -> &'static Head {
+    // Unless the thread ends already, it gives it away then.
+    let _ = END.try_with(|_| ());
     let mut left = left();
-    let waiting = left.len() >= WAITING;
+    let waiting = left.len() >= TURNS;
     let head = waiting.then(|| left.pop_front()).flatten();
-    head.unwrap_or_else(|| {
+    let head = head.unwrap_or_else(|| {
         Box::leak(Box::new(Head {
             tag: AtomicU32::new(0),
             thread: Cell::new(std::ptr::null()),
             inside: Cell::new(null_mut()),
         }))
-    })
+    });
+    head.thread.set(own);
+    head
 }
 
 /// What is lent until this is dropped.
-struct Lending(&'static Head, u32);
+struct Lending {
+    head: &'static Head,
+    tag: u32,
+    /// Where it waits, of this thread.
+    place: *const Cell<Option<&'static Head>>,
+}
 
 impl Drop for Lending {
+    #[inline]
     fn drop(&mut self) {
-        let Lending(head, tag) = *self;
-        head.tag.store(tag ^ FREE, Ordering::Release);
-        if OWN
-            .try_with(|own| own.0.borrow_mut().push_back(head))
-            .is_err()
-        {
-            left().push_back(head);
+        self.head.tag.store(self.tag ^ FREE, Ordering::Release);
+        // SAFETY: it is this thread's, which has not ended.
+        let place = unsafe { &*self.place };
+        if let Some(other) = place.replace(Some(self.head)) {
+            give_away(other);
         }
     }
+}
+
+/// More callbacks were within another than there are turns.
+#[cold]
+fn give_away(head: &'static Head) {
+    left().push_back(head);
 }
 
 impl<T: Lend> Lent<T> {
     const TAG: u32 = u32::from_le_bytes(T::TAG);
 
     /// Hands it to a callback, and gives it back with what that returns.
+    #[inline]
     pub fn during<R>(mut inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
-        let (head, thread) = take();
-        head.thread.set(thread);
+        if T::IS_BRIEF {
+            let tag = Self::TAG;
+            let mut brief = Brief { tag, inside };
+            let result = callback((&raw mut brief).cast());
+            // SAFETY: it is there still; so that it is not left out.
+            unsafe { (&raw mut brief.tag).write_volatile(tag ^ FREE) };
+            return (result, brief.inside);
+        }
+        let lending = OWN.with(|own| {
+            let turn = own.next.get();
+            own.next.set(turn.wrapping_add(1));
+            let place = &own.heads[turn % TURNS];
+            let head = place.take().unwrap_or_else(|| another(own));
+            Lending {
+                head,
+                tag: Self::TAG,
+                place: std::ptr::from_ref(place),
+            }
+        });
+        let head = lending.head;
         head.inside.set((&raw mut inside).cast());
         head.tag.store(Self::TAG, Ordering::Release);
-        let lending = Lending(head, Self::TAG);
         let result = callback(std::ptr::from_ref(head).cast_mut().cast());
         drop(lending);
         (result, inside)
@@ -141,29 +184,39 @@ impl<T: Lend> Lent<T> {
     ///
     /// It is null, or what is there can be read, as it can where anything of the library
     /// ever was; and what was lent is used by one call at a time.
+    #[inline]
     pub unsafe fn find<'a>(pointer: *const Lent<T>) -> Result<&'a mut T, Failure> {
-        if pointer.is_null() {
-            return Err(null(T::NAME));
-        }
-        if !pointer.is_aligned() {
-            return Err(wrong::<T>(0));
+        if pointer.is_null() || !pointer.is_aligned() {
+            return Err(no_address::<T>(pointer));
         }
         // SAFETY: as the caller vouches; a tag stands first in every head and handle.
         let found = unsafe { (*pointer.cast::<AtomicU32>()).load(Ordering::Acquire) };
         if found != Self::TAG {
             return Err(wrong::<T>(found));
         }
+        if T::IS_BRIEF {
+            // SAFETY: `during` has it behind the tag, until it is another one.
+            return Ok(unsafe { &mut (*pointer.cast_mut().cast::<Brief<T>>()).inside });
+        }
         // SAFETY: nothing else of this library has this tag, and heads stay.
         let head = unsafe { &(*pointer).head };
         if T::IS_OF_THREAD {
-            let own = OWN.try_with(std::ptr::from_ref);
-            if own.is_ok_and(|own| own != head.thread.get()) {
+            let is_own = OWN.with(|own| std::ptr::eq(own, head.thread.get()));
+            if !is_own {
                 return Err(elsewhere::<T>());
             }
         }
         // SAFETY: `during` has it until the callback returns, when the tag is another one,
         // and does not touch it meanwhile.
         Ok(unsafe { &mut *head.inside.get().cast() })
+    }
+}
+
+#[cold]
+fn no_address<T: Lend>(pointer: *const Lent<T>) -> Failure {
+    match pointer.is_null() {
+        true => null(T::NAME),
+        false => wrong::<T>(0),
     }
 }
 

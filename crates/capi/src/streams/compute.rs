@@ -28,6 +28,7 @@ pub struct Answer(Option<Value>);
 impl Lend for Answer {
     const TAG: [u8; 4] = *b"answ";
     const NAME: &'static str = "milieu_answer";
+    const IS_BRIEF: bool = true;
 }
 
 /// See `streams.h`.
@@ -132,8 +133,9 @@ pub unsafe extern "C" fn milieu_answer_give(
     call(|| {
         // SAFETY: as the caller vouches.
         unsafe {
+            let given = value_of(&datum)?;
             let Answer(value) = Lent::find(answer)?;
-            *value = Some(value_of(&datum)?);
+            *value = Some(given);
         }
         Ok(())
     })

@@ -36,6 +36,7 @@ pub struct Emitting {
 impl Lend for Emitting {
     const TAG: [u8; 4] = *b"outp";
     const NAME: &'static str = "milieu_output";
+    const IS_BRIEF: bool = true;
 }
 
 /// See `streams.h`.
