@@ -432,35 +432,20 @@ pub(super) fn text(wakers: &[Waker], sites: &Sites) -> String {
 #[cfg(test)]
 mod tests {
     use milieu_device::monitor::Since;
-    use milieu_device::proc::{Switches, Times};
     use milieu_threads::run::Thread as About;
 
     use super::*;
+    use crate::thread::top::order;
 
     fn thread(number: u32, name: &str, wakes: f64) -> Thread {
         Thread {
-            number,
-            name: name.to_owned(),
-            role: Role::NONE,
-            region: None,
-            critical: None,
-            is_demoted: false,
-            is_excluded: false,
-            policy: 0,
-            nice: 0,
-            realtime_priority: 0,
-            state: 'S',
-            processor: 0,
-            start: 0,
-            times: Times::default(),
-            switches: Switches::default(),
             since: Some(Since {
                 run: 0.01,
                 wait: 0.0,
                 voluntary: wakes,
                 involuntary: 0.0,
             }),
-            stack: None,
+            ..order::tests::thread(number, name, "", 0.0)
         }
     }
 

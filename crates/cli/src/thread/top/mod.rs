@@ -1,7 +1,7 @@
 //! `milieu thread top`: what all threads do.
 
 mod keys;
-mod order;
+pub(super) mod order;
 mod screen;
 mod table;
 

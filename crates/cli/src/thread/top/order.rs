@@ -391,7 +391,7 @@ impl Filter {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::thread) mod tests {
     use milieu_device::monitor::{Since, StackUse};
     use milieu_device::proc::{Switches, Times};
     use milieu_threads::attributes::{Priority, Role};
@@ -399,7 +399,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in super::super) fn thread(number: u32, name: &str, role: &str, run: f64) -> Thread {
+    pub(in crate::thread) fn thread(number: u32, name: &str, role: &str, run: f64) -> Thread {
         Thread {
             number,
             name: name.to_owned(),
