@@ -1,6 +1,9 @@
 //! Streams and contexts: each drives the other.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -9,7 +12,7 @@ use milieu::diagnostics::Source;
 use milieu::stream::language::Language;
 use milieu::stream::{Blocking, Delivery, Functions, Published, VirtualClock};
 use milieu::transfer::{Event, Quality, Time};
-use milieu::{Acting, Environment, Milieu, Text, layer};
+use milieu::{Acting, Environment, Milieu, Scope, Text, ThreadLayer, each, layer};
 
 layer! { /// The battery is low.
 struct BatteryLow = "battery_low"; }
@@ -357,6 +360,36 @@ fn a_subscription_follows_a_layer_that_code_switches() {
     for subscriber in &mut subscribers {
         assert_eq!(numbers(subscriber), [2.0, 200.0, 30.0, 300.0]);
     }
+    audit(&milieu);
+}
+
+/// A thread-based layer that fails while it is told to.
+#[derive(Clone)]
+struct Fickle(Arc<AtomicBool>);
+impl ThreadLayer for Fickle {
+    const ID: &'static str = "fickle";
+    fn value(&self, _: &Scope<'_>) -> Cow<'_, str> {
+        assert!(!self.0.load(Ordering::Relaxed), "it fails");
+        "".into()
+    }
+}
+
+#[test]
+fn a_switch_is_followed_whatever_else_fails() {
+    let machine = Machine::new();
+    let milieu = machine.open();
+    let mut cx = milieu.context::<Settings>().unwrap();
+    let fails = Arc::new(AtomicBool::new(false));
+    cx.activate(each(Fickle(Arc::clone(&fails)))).unwrap();
+    let room = milieu.streams().publisher::<f64>("/labs/1/t").unwrap();
+    let flow = milieu.flow("/labs/%room%/t").unwrap();
+    let mut subscriber = flow.subscribe(Delivery::default()).unwrap();
+    fails.store(true, Ordering::Relaxed);
+    let switched = catch_unwind(AssertUnwindSafe(|| cx.activate(Room("1".into()))));
+    switched.expect_err("somebody is told that a layer has failed");
+    fails.store(false, Ordering::Relaxed);
+    publish(&room, 1.0);
+    assert_eq!(numbers(&mut subscriber), [1.0]);
     audit(&milieu);
 }
 

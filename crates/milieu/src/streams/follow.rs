@@ -1,6 +1,7 @@
 //! From contexts to streams: names that depend on layers follow them.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milieu_context::{Context, Environment, Policy, Registration};
@@ -41,9 +42,13 @@ impl Milieu {
         let id = layer.to_owned();
         let pass_on = move || {
             let mut cx = cx.lock().unwrap_or_else(PoisonError::into_inner);
-            cx.sync();
+            // A thread-based layer that fails is inactive here, and the switch is passed on.
+            let synchronized = catch_unwind(AssertUnwindSafe(|| cx.sync()));
             let value = cx.layer_named(&id).unwrap_or_default();
             streams.set_layer(&id, &value);
+            if let Err(failed) = synchronized {
+                resume_unwind(failed);
+            }
         };
         pass_on();
         let registrations = self.coordinator().on_switch(layer, move |_| pass_on());
