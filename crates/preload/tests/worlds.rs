@@ -8,7 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 use milieu_threads::rung::probe;
-use support::{Machine, NATIVE, World, cases, compile, has, is_the_same, said, scratch, skipped};
+use support::{
+    Machine, NATIVE, World, cases, compile, has, has_small_preload, is_the_same, said, scratch,
+    skipped,
+};
 
 /// Settings for every means that works here, with `main` critical, so that all threads of
 /// the program wait in the lazy region, and often return from it: other programs run here.
@@ -33,8 +36,8 @@ fn worlds_of(machine: Machine, name: &str) {
     let Some(program) = compile(machine.compiler("gcc"), "worlds.c", &folder, &[]) else {
         return;
     };
-    if machine == Machine::Small && NATIVE.run(&program, &[]).status != "exit status: 0" {
-        return skipped("programs of 32 bits do not run here");
+    if machine == Machine::Small && !is_here(&program) {
+        return;
     }
     let cases = cases(&program);
     assert!(cases.len() > 20);
@@ -77,29 +80,61 @@ fn programs_in_cpp_do_the_same() {
     let settings = mediated(&folder);
     let mut worlds = vec![World::served("quiet=yes")];
     worlds.extend(settings.iter().map(|it| World::served(it)));
-    for compiler in ["g++", "clang++"] {
-        if let Some(program) = compile(compiler, "worlds.cpp", &folder, &[]) {
+    // The library of 32 bits need not be installed.
+    let small = ["-static-libstdc++", "-static-libgcc"];
+    for (machine, compiler, flags) in [
+        (Machine::Own, "g++", &[][..]),
+        (Machine::Own, "clang++", &[]),
+        (Machine::Small, "g++", &small),
+    ] {
+        let compiler = machine.compiler(compiler);
+        let Some(program) = compile(compiler, "worlds.cpp", &folder, flags) else {
+            continue;
+        };
+        if machine == Machine::Own || is_here(&program) {
             is_the_same(&program, &cases(&program), &worlds);
         }
     }
 }
 
+/// Whether a program of 32 bits runs, and there is a preload for it.
+fn is_here(program: &Path) -> bool {
+    let runs = NATIVE.run(program, &[]).status == "exit status: 0" && has_small_preload();
+    if !runs {
+        skipped("programs of 32 bits do not run here");
+    }
+    runs
+}
+
 #[test]
 fn programs_in_rust_do_the_same() {
     let folder = scratch("worlds-rust");
-    let program = folder.join("worlds-rust");
-    let output = Command::new("rustc")
-        .args(["--edition", "2021", "-O", "-C", "link-arg=-Wl,--build-id"])
-        .arg(support::package().join("tests/programs/worlds.rs"))
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("rustc starts");
-    assert!(output.status.success(), "{}", said(&output.stderr));
     let settings = mediated(&folder);
     let mut worlds = vec![World::served("quiet=yes")];
     worlds.extend(settings.iter().map(|it| World::served(it)));
-    is_the_same(&program, &cases(&program), &worlds);
+    for machine in [Machine::Own, Machine::Small] {
+        if machine == Machine::Small && !has_small_preload() {
+            skipped("there is no preload for programs of 32 bits");
+            continue;
+        }
+        let program = folder.join(format!("worlds-rust-{machine:?}"));
+        let mut compiler = Command::new("rustc");
+        compiler.args(["--edition", "2021", "-O", "-C", "link-arg=-Wl,--build-id"]);
+        if machine == Machine::Small {
+            let linker = format!("linker={}", machine.compiler("gcc"));
+            compiler.args(["--target", "i686-unknown-linux-gnu", "-C", &linker]);
+        }
+        let output = compiler
+            .arg(support::package().join("tests/programs/worlds.rs"))
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .expect("rustc starts");
+        assert!(output.status.success(), "{}", said(&output.stderr));
+        if machine == Machine::Own || is_here(&program) {
+            is_the_same(&program, &cases(&program), &worlds);
+        }
+    }
 }
 
 /// Who may not return to what it had is bound when it begins, and otherwise the same.
