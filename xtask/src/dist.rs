@@ -292,8 +292,15 @@ const DOCUMENTED: &[Documented] = &[
             ("milieu", "3"),
             ("milieu-sources", "3"),
             ("milieu-rights", "3"),
+            ("milieu-modes", "3"),
             ("milieu-links", "3"),
         ],
+    },
+    Documented {
+        page: "milieu-modes",
+        headers: &["milieu/modes.h"],
+        summary: "events as bytes, and transfer modes written in C",
+        see_also: &[("milieu-streams", "3"), ("milieu-links", "3")],
     },
     Documented {
         page: "milieu-sources",

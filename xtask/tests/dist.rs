@@ -188,6 +188,7 @@ const PAGES: &[(&str, &[&str])] = &[
     ("milieu-files", &["milieu/files.h"]),
     ("milieu-foreign", &["milieu/foreign.h"]),
     ("milieu-links", &["milieu/links.h"]),
+    ("milieu-modes", &["milieu/modes.h"]),
     ("milieu-rights", &["milieu/rights.h"]),
     ("milieu-sources", &["milieu/sources.h"]),
     (

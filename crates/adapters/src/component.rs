@@ -5,6 +5,7 @@
 //! output enters itself there. The names of what is counted are those that users
 //! of such programs know: received, sent, discarded and errors.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,7 @@ pub struct Components(Arc<Mutex<Vec<Weak<Component>>>>);
 /// An input or output. It is left out once nobody has it any more.
 pub struct Component {
     id: String,
-    kind: &'static str,
+    kind: Cow<'static, str>,
     /// Whom to ask; nothing: it has said so itself.
     asked: Option<Question>,
     said: Mutex<Status>,
@@ -44,9 +45,24 @@ impl Components {
         Components::default()
     }
 
-    /// A component that says itself how it is; at first it is starting.
-    pub(crate) fn add(&self, id: impl Into<String>, kind: &'static str) -> Arc<Component> {
-        self.enter(Component::new(id.into(), kind, None))
+    /// A component that [says](Component::say) itself how it is; at first it is
+    /// starting. It is left out once the answer is dropped.
+    ///
+    /// ```
+    /// use milieu_adapters::component::Components;
+    /// use milieu_stream::Status;
+    ///
+    /// let components = Components::new();
+    /// let display = components.add("display", "spi");
+    /// assert!(!components.is_ready());
+    /// display.say(Status::Working);
+    /// assert!(components.is_ready());
+    /// display.say(Status::Failing("it does not answer; is it plugged in?".into()));
+    /// assert!(!components.is_ready());
+    /// ```
+    #[must_use = "it is left out once this is dropped"]
+    pub fn add(&self, id: impl Into<String>, kind: impl Into<Cow<'static, str>>) -> Arc<Component> {
+        self.enter(Component::new(id.into(), kind.into(), None))
     }
 
     /// A component whose status is asked for: a source of
@@ -63,13 +79,18 @@ impl Components {
     /// assert!(components.is_ready());
     /// # drop(display);
     /// ```
+    #[must_use = "it is left out once this is dropped"]
     pub fn watch(
         &self,
         id: impl Into<String>,
-        kind: &'static str,
+        kind: impl Into<Cow<'static, str>>,
         status: impl Fn() -> Status + Send + Sync + 'static,
     ) -> Arc<Component> {
-        self.enter(Component::new(id.into(), kind, Some(Box::new(status))))
+        self.enter(Component::new(
+            id.into(),
+            kind.into(),
+            Some(Box::new(status)),
+        ))
     }
 
     fn enter(&self, component: Component) -> Arc<Component> {
@@ -96,7 +117,7 @@ impl Components {
 }
 
 impl Component {
-    fn new(id: String, kind: &'static str, asked: Option<Question>) -> Component {
+    fn new(id: String, kind: Cow<'static, str>, asked: Option<Question>) -> Component {
         Component {
             id,
             kind,
@@ -117,7 +138,7 @@ impl Component {
     /// What it is: `http_server`, `mqtt_client`.
     #[must_use]
     pub fn kind(&self) -> &str {
-        self.kind
+        &self.kind
     }
 
     /// How it is.
@@ -160,7 +181,9 @@ impl Component {
         self.reasons().errors.get(reason).copied().unwrap_or(0)
     }
 
-    pub(crate) fn say(&self, status: Status) {
+    /// Says how it is, from any thread. Of one that is
+    /// [asked](Components::watch) the answer counts.
+    pub fn say(&self, status: Status) {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = status;
     }
 

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use crate::support::{Live, Watched, put};
+use milieu_adapters::catalogue::{self, Made, With};
 use milieu_adapters::machine::Load;
 use milieu_adapters::timer::Tick;
-use milieu_adapters::{Number, catalogue};
-use milieu_stream::Source;
-use milieu_transfer::Value;
+use milieu_adapters::{Format, Number};
+use milieu_stream::{Source, Status};
+use milieu_transfer::{Event, Time, Value};
 use tempfile::tempdir;
 
 #[track_caller]
@@ -20,6 +21,41 @@ fn refused(name: &str, given: &[(&str, &str)]) -> String {
     match catalogue::make(name, given) {
         Ok(_) => panic!("`{name}` takes {given:?}"),
         Err(failure) => failure.to_string(),
+    }
+}
+
+#[track_caller]
+fn make_with(name: &str, given: &[(&str, &str)], with: With) -> Made {
+    catalogue::make_with(name, given, with).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+#[track_caller]
+fn refused_with(name: &str, given: &[(&str, &str)], with: With) -> String {
+    match catalogue::make_with(name, given, with) {
+        Ok(_) => panic!("`{name}` takes {given:?}"),
+        Err(failure) => failure.to_string(),
+    }
+}
+
+/// Each word of a text as a number.
+fn words() -> With {
+    let format = Format::with(|feed, text| {
+        for word in text.split(' ') {
+            let value = word.parse().map_err(|_| format!("`{word}` is a word"))?;
+            feed.publish(feed.now(), Number { value });
+        }
+        Ok(())
+    });
+    With {
+        format: Some(format),
+        ..With::default()
+    }
+}
+
+fn in_memory(content: impl AsRef<[u8]>) -> With {
+    With {
+        content: Some(content.as_ref().into()),
+        ..With::default()
     }
 }
 
@@ -182,6 +218,139 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
     ] {
         let failure = refused(name, given);
+        assert!(failure.contains(says), "{failure}");
+    }
+}
+
+#[test]
+fn a_program_has_formats_of_its_own() {
+    let run = "echo '1 2'; echo; echo '3 x'; sleep 0.3; echo 4; exec sleep 1000";
+    let made = make_with("command.shell", &[("run", run)], words());
+    assert!(made.control.is_none());
+    let mut lines = Live::new(made.source);
+    let why = lines.failure("line 3: `3 x`: `x` is a word");
+    assert!(why.contains(run), "{why}");
+    let numbers = lines.bodies::<Number>(4).into_iter();
+    let numbers: Vec<f64> = numbers.map(|number| number.value).collect();
+    assert_eq!(numbers, [1.0, 2.0, 3.0, 4.0]);
+    lines.working();
+
+    let root = tempdir().unwrap();
+    put(root.path(), "level", "21 22\n");
+    let path = root.path().join("level");
+    let given = [("path", path.to_str().unwrap())];
+    let mut content = Live::new(make_with("file.content", &given, words()).source);
+    assert_eq!(content.bodies::<Number>(2)[1].value, 22.0);
+    make_with("serial.lines", &[("path", "/dev/nowhere")], words());
+}
+
+const ROWS: &str = "time,n\n\
+    2013-01-01T00:00:00Z,1\n\
+    2013-01-01T00:00:10Z,2\n\
+    soon,3\n\
+    2013-01-01T00:00:40Z,4\n";
+
+fn at(second: i64) -> Time {
+    let start: Time = "2013-01-01T00:00:00Z".parse().unwrap();
+    start + milieu_transfer::Span::from_seconds(second)
+}
+
+fn times(events: &[Event]) -> Vec<Time> {
+    events.iter().map(Event::time).collect()
+}
+
+#[test]
+fn recordings_lie_in_memory_and_are_stopped_and_moved_within() {
+    let made = make_with("replay.csv", &[("lead", "15s")], in_memory(ROWS));
+    let control = made.control.expect("it is a recording");
+    let mut source = Watched::new(made.source);
+    assert_eq!(times(&source.run(5.0)), [at(0)]);
+    assert_eq!(control.position(Time::from_seconds(1_000_005)), Some(at(5)));
+    control.pause();
+    control.seek(at(20));
+    assert_eq!(times(&source.poll()), [at(10)], "by its lead");
+    let why = source.failure();
+    assert!(why.starts_with("recording: 1 of 4 rows"), "{why}");
+    assert!(why.contains("line 4: `time`: "), "{why}");
+    assert!(source.run(1000.0).is_empty());
+    control.resume();
+    source.poll();
+    assert_eq!(times(&source.run(20.0)), [at(40)]);
+
+    // By its path it is called.
+    let given = [("path", "morning"), ("pace", "immediate")];
+    let made = make_with("replay.csv", &given, in_memory("n,m\n1,2\n"));
+    let mut source = Watched::new(made.source);
+    assert!(source.run(1.0).is_empty());
+    assert!(
+        source.failure().starts_with("morning: "),
+        "{}",
+        source.failure()
+    );
+    for (name, content) in [
+        ("replay.csv", ""),
+        ("replay.nmea", ""),
+        ("replay.json_lines", "{\"time\": \"2013-01-01T00:00:00Z\"}"),
+    ] {
+        let made = make_with(name, &[("path", "")], in_memory(content));
+        assert!(made.control.is_some());
+        let events = Watched::new(made.source).run(1.0);
+        assert_eq!(events.len(), content.len().min(1), "{name}");
+    }
+
+    // One in a file has a handle too.
+    let root = tempdir().unwrap();
+    put(root.path(), "rows.csv", ROWS);
+    let path = root.path().join("rows.csv");
+    let given = [("path", path.to_str().unwrap())];
+    let made = make_with("replay.csv", &given, With::default());
+    made.control.expect("it is a recording").seek(at(40));
+    let mut source = Watched::new(made.source);
+    assert_eq!(times(&source.run(1.0)), [at(40)]);
+    assert!(matches!(source.status(), Status::Failing(_)));
+}
+
+#[test]
+fn what_a_program_gives_has_to_be_of_use() {
+    let path = [("path", "/nowhere")];
+    for (name, given, with, says) in [
+        (
+            "machine.load",
+            &[][..],
+            words(),
+            "`machine.load`: it reads no texts, of which a format makes events; there are \
+             command.shell, file.content, serial.lines",
+        ),
+        ("serial.bytes", &path[..], words(), "it reads no texts"),
+        ("replay.csv", &path[..], words(), "it reads no texts"),
+        (
+            "command.shell",
+            &[("run", "true"), ("format", "number")],
+            words(),
+            "`command.shell`, parameter `format`: the program has a format of its own",
+        ),
+        (
+            "file.content",
+            &path[..],
+            in_memory(ROWS),
+            "`file.content`: it replays no recording, which could lie in memory; there are \
+             replay.csv, replay.json_lines, replay.nmea",
+        ),
+        (
+            "replay.csv",
+            &[],
+            With::default(),
+            "parameter `path`: this must be given",
+        ),
+        (
+            "replay.csv",
+            &[("lead", "long")],
+            in_memory(ROWS),
+            "`long` is no span",
+        ),
+        ("machine.lode", &[], words(), "there is no such source"),
+    ] {
+        let failure = refused_with(name, given, with);
         assert!(failure.contains(says), "{failure}");
     }
 }

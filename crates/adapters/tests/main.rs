@@ -12,6 +12,8 @@ mod guide;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
+mod http_own;
+#[cfg(feature = "http")]
 mod http_rights;
 #[cfg(feature = "http")]
 mod http_shared;

@@ -297,10 +297,13 @@ fn whoever_goes_behind_the_end_begins_again() {
         assert_eq!(recorded(&source.run(30.0))[0], times[1]);
     }
     let replay = rows();
-    replay.control().seek(beyond);
+    let control = replay.control();
+    control.seek(beyond);
     let mut once = Watched::new(replay);
     assert!(once.run(10.0).is_empty());
     assert_eq!(once.status(), &Status::Ended);
+    control.seek(at(START));
+    assert_eq!(control.position(at(START)), None, "it is nowhere any more");
     let nothing = rows().forever().from(beyond);
     let mut source = Watched::new(nothing);
     source.run(10.0);

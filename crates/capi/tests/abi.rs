@@ -42,6 +42,7 @@ const STREAMS: [&str; 5] = [
     "milieu/flows.h",
 ];
 const RIGHTS: &str = "milieu/rights.h";
+const MODES: &str = "milieu/modes.h";
 const LINKS: [&str; 2] = ["milieu/links.h", "milieu/engines.h"];
 /// That of sources which have names.
 const SOURCES: &str = "milieu/sources.h";
@@ -53,7 +54,7 @@ fn declared() -> BTreeSet<String> {
     let mut headers = vec!["milieu.h", FILES];
     if cfg!(feature = "stream") {
         headers.extend(STREAMS);
-        headers.push(RIGHTS);
+        headers.extend([RIGHTS, MODES]);
     }
     if cfg!(feature = "links") {
         headers.extend(LINKS);
@@ -197,6 +198,12 @@ fn every_function_of_streams_is_misused_in_every_way() {
         let _ = fs::remove_file(folder.join("every"));
         vec![folder.into()]
     });
+}
+
+#[cfg(feature = "stream")]
+#[test]
+fn every_function_of_modes_is_misused_in_every_way() {
+    every("every_modes.c", &[MODES], |_| Vec::new());
 }
 
 #[cfg(feature = "links")]

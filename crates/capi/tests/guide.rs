@@ -1,4 +1,4 @@
-//! The samples of `docs/c-and-cpp.md` do what the page says.
+//! The samples of pages do what these say.
 
 mod support;
 
@@ -49,6 +49,8 @@ fn name(block: &Block) -> &str {
 const LEFT_OUT: &[&str] = &[
     #[cfg(not(feature = "stream"))]
     "<milieu/streams.h",
+    #[cfg(not(feature = "stream"))]
+    "<milieu/modes.h",
     #[cfg(not(feature = "links"))]
     "<milieu/links.h",
     #[cfg(not(feature = "sources"))]
@@ -57,11 +59,11 @@ const LEFT_OUT: &[&str] = &[
     "<milieu/foreign.h",
 ];
 
-#[test]
-fn samples_print_what_the_page_says() {
-    let page = package().join("../../docs/c-and-cpp.md");
+/// Compiles and runs the samples of a page, and says how many there are.
+fn samples(page: &str) -> usize {
+    let folder = scratch(&format!("guide-{page}"));
+    let page = package().join("../../docs").join(page);
     let page = fs::read_to_string(page).expect("the page can be read");
-    let folder = scratch("guide");
     let blocks = blocks(&page);
     let mut compiled = 0;
     for (place, block) in blocks.iter().enumerate() {
@@ -105,7 +107,19 @@ fn samples_print_what_the_page_says() {
         }
         compiled += 1;
     }
-    assert_eq!(compiled, 11, "the page has samples");
+    compiled
+}
+
+#[test]
+fn samples_of_the_guide_print_what_it_says() {
+    assert_eq!(samples("c-and-cpp.md"), 12, "the page has samples");
+}
+
+#[test]
+fn samples_of_other_pages_print_what_these_say() {
+    for page in ["foreign.md", "sources.md"] {
+        assert_eq!(samples(page), 2, "{page} has samples");
+    }
 }
 
 fn headers(folder: &Path, specification: &Block) {

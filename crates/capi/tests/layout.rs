@@ -82,6 +82,9 @@ fn assertions() -> String {
     layout! {
         milieu_names { queries, count }
         milieu_rights { abi, read, publish, read_private, set_private }
+        milieu_mode {
+            abi, version, name, media_type, builds_on_frames, begin, encode, decode, end
+        }
     }
     #[cfg(feature = "links")]
     layout! {
@@ -103,14 +106,16 @@ fn assertions() -> String {
     #[cfg(feature = "sources")]
     layout! {
         milieu_source_definition { name, summary, events, needs, parameters, parameter_count }
+        milieu_source_terms { abi, format, content }
     }
     #[cfg(feature = "http")]
     layout! {
         milieu_http_access { token, rights, measures }
+        milieu_http_page { path, media_type, content }
         milieu_http_options {
             abi, for_others, address, accesses, access_count, hosts, host_count, origins,
-            origin_count, connections, queue_events, head_bytes, head_lines, body_bytes,
-            body_depth, names, operators, patience_ns
+            origin_count, pages, page_count, connections, queue_events, head_bytes, head_lines,
+            body_bytes, body_depth, names, operators, patience_ns
         }
     }
     #[cfg(feature = "mqtt")]
@@ -139,6 +144,7 @@ fn assertions() -> String {
         constants! { MILIEU_I8, MILIEU_BYTES, MILIEU_JSON }
         constants! { MILIEU_STRUCT, MILIEU_EXPRESSION, MILIEU_FIELDS, MILIEU_FUNCTIONS }
         constants! { MILIEU_OPTIONAL }
+        constants! { MILIEU_MODE_PRIVATE, MILIEU_MODE_WHOLE, MILIEU_MODE_BODY }
     }
     lines
 }
@@ -175,6 +181,7 @@ fn both_sides_lay_types_out_alike() {
     let mut streams = String::new();
     for (is_there, header) in [
         (cfg!(feature = "stream"), "rights"),
+        (cfg!(feature = "stream"), "modes"),
         (cfg!(feature = "links"), "engines"),
         (cfg!(feature = "sources"), "sources"),
         (cfg!(any(feature = "http", feature = "mqtt")), "foreign"),

@@ -27,3 +27,15 @@ fn sources_that_have_names_work_from_cpp() {
     let folder = scratch("cpp-sources");
     passes(Language::Cpp, "sources.cpp", &folder, || empty(&folder));
 }
+
+#[test]
+fn sources_take_what_a_program_in_c_brings_along() {
+    let folder = scratch("c-sources-own");
+    passes(Language::C, "sources_own.c", &folder, || empty(&folder));
+}
+
+#[test]
+fn sources_take_what_a_program_in_cpp_brings_along() {
+    let folder = scratch("cpp-sources-own");
+    passes(Language::Cpp, "sources_own.cpp", &folder, || empty(&folder));
+}

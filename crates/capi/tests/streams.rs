@@ -125,6 +125,20 @@ fn machines_are_joined_from_c() {
     passes(Language::C, "links.c", &folder, Vec::new);
 }
 
+#[cfg(feature = "links")]
+#[test]
+fn events_are_bytes_in_modes_of_c() {
+    let folder = scratch("c-modes");
+    passes(Language::C, "modes.c", &folder, Vec::new);
+}
+
+#[cfg(feature = "links")]
+#[test]
+fn events_are_bytes_in_modes_of_cpp() {
+    let folder = scratch("cpp-modes");
+    passes(Language::Cpp, "modes.cpp", &folder, Vec::new);
+}
+
 /// Two processes, over an engine that is written in C++.
 #[cfg(feature = "links")]
 #[test]

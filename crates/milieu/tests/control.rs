@@ -1,10 +1,11 @@
 //! Clients of the control socket that do what they should not.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use milieu::transfer::{self, Decode, Encode, Event, Json, Limits, Mode, Rights, Value};
 use milieu::{Control, Milieu, Start};
 
 fn program(app: &str) -> (Milieu, Control) {
@@ -139,4 +140,91 @@ fn there_is_room_for_some_tools_and_again_when_they_have_gone() {
         talk(connect(path)).is_some_and(|(_, line)| line.contains("control-many"))
     });
     assert!(again, "nobody is let in any more");
+}
+
+/// JSON, spelled otherwise.
+#[derive(Clone, Debug)]
+struct Shouting;
+
+impl Encode for Shouting {
+    fn encode(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), transfer::Error> {
+        let json = Json.encode(event, Rights::NONE)?;
+        out.extend(json.to_ascii_uppercase());
+        Ok(())
+    }
+}
+
+impl Decode for Shouting {
+    fn decode(&mut self, _: &[u8]) -> Result<Event, transfer::Error> {
+        let (mode, what) = ("shouting", "it is not heard".to_owned());
+        Err(transfer::Error::Mode { mode, what })
+    }
+}
+
+impl Mode for Shouting {
+    fn name(&self) -> &'static str {
+        "shouting"
+    }
+    fn version(&self) -> u32 {
+        1
+    }
+    fn media_type(&self) -> &'static str {
+        "text/x-shouting"
+    }
+    fn encoder(&self, _: Rights) -> Box<dyn Encode> {
+        Box::new(Shouting)
+    }
+    fn decoder(&self, _: Limits, _: Rights) -> Box<dyn Decode> {
+        Box::new(Shouting)
+    }
+    fn encode_value(
+        &self,
+        value: &Value,
+        rights: Rights,
+        out: &mut Vec<u8>,
+    ) -> Result<(), transfer::Error> {
+        Json.encode_value(value, rights, out)
+    }
+    fn decode_value(
+        &self,
+        bytes: &[u8],
+        limits: &Limits,
+        rights: Rights,
+    ) -> Result<Value, transfer::Error> {
+        Json.decode_value(bytes, limits, rights)
+    }
+}
+
+#[test]
+fn tools_choose_modes_of_the_program() {
+    let (milieu, control) = program("control-modes");
+    milieu.add_mode(Shouting).unwrap();
+    let again = milieu.add_mode(Shouting).expect_err("there is one");
+    assert!(
+        again
+            .to_string()
+            .contains("there is a mode `shouting` already"),
+        "{again}"
+    );
+    assert!(milieu.modes().named("shouting").is_some());
+    assert!(milieu.modes().named("cbor").is_some());
+    assert_eq!(milieu.own_modes().len(), 1);
+
+    let words = milieu.streams().publisher::<String>("/words").unwrap();
+    let mut tap = BufReader::new(connect(control.path()));
+    let ask = b"{\"ask\":\"stream.subscribe\",\"flow\":\"/words\",\"mode\":\"shouting\"}\n";
+    tap.get_mut().write_all(ask).unwrap();
+    let mut line = String::new();
+    tap.read_line(&mut line).unwrap();
+    assert!(line.contains("\"mode\":\"shouting\""), "{line}");
+    let _ = words.publish("hello".to_owned());
+    let mut length = [0; 4];
+    tap.read_exact(&mut length).unwrap();
+    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+    tap.read_exact(&mut frame).unwrap();
+    let frame = String::from_utf8(frame).unwrap();
+    assert!(
+        frame.contains("HELLO") && frame.contains("/WORDS"),
+        "{frame}"
+    );
 }

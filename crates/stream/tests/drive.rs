@@ -337,6 +337,35 @@ fn virtual_time_passes_only_when_it_is_told_to() {
 }
 
 #[test]
+fn who_is_woken_is_polled_when_time_next_passes() {
+    let start = Time::from_seconds(1_000);
+    let (source, mut writer) = piped();
+    let mut sources = Stepped::new(start);
+    let id = sources.add(stream("/bytes"), source);
+    assert!(!sources.wake(id), "it is polled without that");
+    let run = |sources: &mut Stepped, seconds| {
+        let mut seen = Vec::new();
+        let until = start + Span::from_seconds(seconds);
+        sources.run(until, |_, events, _| {
+            seen.extend(events.iter().map(|it| (it.time() - start).seconds()));
+        });
+        seen
+    };
+    writer.write_all(&[1]).unwrap();
+    assert_eq!(run(&mut sources, 0), [0.0]);
+    writer.write_all(&[2]).unwrap();
+    assert!(
+        run(&mut sources, 10).is_empty(),
+        "descriptors are not looked at"
+    );
+    assert!(sources.wake(id));
+    assert_eq!(sources.due(), Some(sources.now()));
+    assert_eq!(run(&mut sources, 20), [10.0]);
+    assert_eq!(sources.due(), None);
+    assert!(sources.remove(id) && !sources.wake(id));
+}
+
+#[test]
 fn what_is_due_is_polled_no_earlier() {
     let (driver, news) = driver();
     let id = driver.add(stream("/ticks"), counting(30, 3));

@@ -64,6 +64,13 @@ pub enum Error {
     },
     /// What is in the value does not fit the type, in the words of `serde`.
     Body(String),
+    /// What a mode that is none of this library finds wrong.
+    Mode {
+        /// The name of the mode.
+        mode: &'static str,
+        /// What is wrong, in its words.
+        what: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -117,6 +124,7 @@ impl fmt::Display for Error {
                 f.write_str("; ask the sender for a key frame or wait for it")
             }
             Error::Body(what) => write!(f, "the value does not fit the type: {what}"),
+            Error::Mode { mode, what } => write!(f, "{mode}: {what}"),
         }
     }
 }

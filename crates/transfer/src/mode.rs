@@ -1,6 +1,7 @@
 //! Transfer modes: how events travel.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::emit::{Emit, Said, Sink};
 use crate::envelope;
@@ -61,6 +62,37 @@ pub trait Mode: Debug + Send + Sync {
     /// As [`Decode::decode`].
     fn decode(&self, bytes: &[u8], limits: &Limits, rights: Rights) -> Result<Event, Error> {
         self.decoder(*limits, rights).decode(bytes)
+    }
+}
+
+/// A mode that several have.
+impl Mode for Arc<dyn Mode> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn version(&self) -> u32 {
+        (**self).version()
+    }
+
+    fn media_type(&self) -> &'static str {
+        (**self).media_type()
+    }
+
+    fn encoder(&self, rights: Rights) -> Box<dyn Encode> {
+        (**self).encoder(rights)
+    }
+
+    fn decoder(&self, limits: Limits, rights: Rights) -> Box<dyn Decode> {
+        (**self).decoder(limits, rights)
+    }
+
+    fn encode_value(&self, value: &Value, rights: Rights, out: &mut Vec<u8>) -> Result<(), Error> {
+        (**self).encode_value(value, rights, out)
+    }
+
+    fn decode_value(&self, bytes: &[u8], limits: &Limits, rights: Rights) -> Result<Value, Error> {
+        (**self).decode_value(bytes, limits, rights)
     }
 }
 

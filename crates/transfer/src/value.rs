@@ -258,7 +258,9 @@ impl Value {
         matches!(self, Value::Private(_))
     }
 
-    pub(crate) fn has_private(&self) -> bool {
+    /// Whether something in it is private.
+    #[must_use]
+    pub fn has_private(&self) -> bool {
         self.any(&Value::is_private)
     }
 

@@ -40,11 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let components = Components::new();
     let token = token()?;
     let access = Access::new(Token::new(&token)?, Rights::all()).measuring();
-    let page = Page {
-        path: "/",
-        media_type: "text/html; charset=utf-8",
-        content: include_bytes!("../page.html"),
-    };
+    let content = include_bytes!("../page.html");
+    let page = Page::new("/", "text/html; charset=utf-8", content);
     let settings = http::Settings::new(access)
         .page(page)
         .components(&components);

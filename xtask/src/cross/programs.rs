@@ -113,8 +113,13 @@ const PROGRAMS: &[Program] = &[
         ..Program::new("links.cpp", STATION, &[])
     },
     Program::new("every_links.c", &[], &[]),
+    Program::new("modes.c", &[], &[]),
+    Program::new("modes.cpp", &[], &[]),
+    Program::new("every_modes.c", &[], &[]),
     Program::new("sources.c", &[], SETTINGS),
     Program::new("sources.cpp", &[], SETTINGS),
+    Program::new("sources_own.c", &[], SETTINGS),
+    Program::new("sources_own.cpp", &[], SETTINGS),
     Program::new("every_sources.c", &[], &[]),
 ];
 

@@ -1,28 +1,43 @@
 //! Parameters of a source, read from text.
 
+use std::cell::Cell;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use milieu_stream::Kind;
 use milieu_transfer::Span;
 
-use super::Definition;
+use super::{Definition, With, all};
 use crate::failure::{Failure, shortened};
+use crate::format::Format;
+use crate::replay::Replay;
 
-/// The parameters that were given to a source; they are known ones, and those
-/// that must be given are there.
+/// What was given to a source: parameters that are known ones, those that must be
+/// given among them, and what the program gives it besides, which it has a use for.
 pub(super) struct Given<'a> {
     definition: &'a Definition,
     values: &'a [(&'a str, &'a str)],
+    format: Cell<Option<Format>>,
+    content: Option<Arc<[u8]>>,
 }
 
 impl<'a> Given<'a> {
     pub(super) fn new(
         definition: &'a Definition,
         values: &'a [(&'a str, &'a str)],
+        with: With,
     ) -> Result<Given<'a>, Failure> {
-        let given = Given { definition, values };
+        let has_format = with.format.is_some();
+        let given = Given {
+            definition,
+            values,
+            format: Cell::new(with.format),
+            content: with.content,
+        };
+        given.check_use(has_format)?;
         for (name, value) in values {
             let declared = definition.parameters.iter().find(|it| it.name == *name);
             let Some(declared) = declared else {
@@ -40,12 +55,50 @@ impl<'a> Given<'a> {
             }
         }
         for declared in definition.parameters {
-            if declared.default.is_none() && given.said(declared.name).is_none() {
+            let is_named = declared.name == "path" && given.content.is_some();
+            let must_be_given = declared.default.is_none() && !is_named;
+            if must_be_given && given.said(declared.name).is_none() {
                 let reason = format!("this must be given: {}", declared.summary);
                 return Err(given.failure(declared.name, reason));
             }
         }
         Ok(given)
+    }
+
+    /// Whether the source has a use for what the program gives it.
+    fn check_use(&self, has_format: bool) -> Result<(), Failure> {
+        let refuse = |why: &str, has_use: fn(&Definition) -> bool| {
+            let others: Vec<&str> = all().filter(|it| has_use(it)).map(|it| it.name).collect();
+            let reason = format!("{why}; there are {}", others.join(", "));
+            Failure::new(format_args!("`{}`", self.definition.name), reason)
+        };
+        if has_format && !self.definition.reads_texts() {
+            let why = "it reads no texts, of which a format makes events";
+            return Err(refuse(why, Definition::reads_texts));
+        }
+        if has_format && self.said("format").is_some() {
+            let reason = "the program has a format of its own; leave one of them out";
+            return Err(self.failure("format", reason));
+        }
+        if self.content.is_some() && !self.definition.is_recording() {
+            let why = "it replays no recording, which could lie in memory";
+            return Err(refuse(why, Definition::is_recording));
+        }
+        Ok(())
+    }
+
+    /// The format of the program, once, if it has one.
+    pub(super) fn format(&self) -> Option<Format> {
+        self.format.take()
+    }
+
+    /// A recording of this kind, in its file or in memory.
+    pub(super) fn recording(&self, kind: fn(PathBuf) -> Replay) -> Result<Replay, Failure> {
+        let Some(content) = &self.content else {
+            return Ok(kind(self.needed("path")?.into()));
+        };
+        let name = self.text("path").unwrap_or("recording");
+        Ok(kind(name.into()).content(Arc::clone(content)))
     }
 
     pub(super) fn failure(&self, parameter: &str, reason: impl fmt::Display) -> Failure {

@@ -1,10 +1,10 @@
 //! The table of all sources.
 
-use milieu_stream::{Declared, Kind, Source};
+use milieu_stream::{Declared, Kind};
 use milieu_transfer::Value;
 
-use super::Definition;
 use super::given::Given;
+use super::{Definition, Made};
 use crate::failure::Failure;
 use crate::files;
 use crate::format::Format;
@@ -13,7 +13,7 @@ use crate::replay::{self, Column, Pace, Replay, TimeFormat};
 use crate::serial::{self, Parity, Serial};
 use crate::{command, nmea, timer};
 
-type Made = Result<Box<dyn Source>, Failure>;
+type Result<T = Made> = std::result::Result<T, Failure>;
 
 const FORMATS: &[&str] = &["text", "number", "json", "positions"];
 
@@ -204,6 +204,7 @@ pub(super) static OTHERS: &[Definition] = &[
             PACE,
             PASSES,
             AT_REPLAY,
+            LEAD,
         ],
         make: csv,
     },
@@ -221,9 +222,10 @@ pub(super) static OTHERS: &[Definition] = &[
             PACE,
             PASSES,
             AT_REPLAY,
+            LEAD,
         ],
         make: |given| {
-            let replay = replay::json_lines(given.needed("path")?);
+            let replay = given.recording(replay::json_lines)?;
             replayed(timed(replay, given)?, given)
         },
     },
@@ -232,8 +234,8 @@ pub(super) static OTHERS: &[Definition] = &[
         summary: "Positions of recorded NMEA sentences.",
         events: "Position",
         needs: "reading the file",
-        parameters: &[RECORDING, FROM, UNTIL, PACE, PASSES, AT_REPLAY],
-        make: |given| replayed(replay::nmea(given.needed("path")?), given),
+        parameters: &[RECORDING, FROM, UNTIL, PACE, PASSES, AT_REPLAY, LEAD],
+        make: |given| replayed(given.recording(replay::nmea)?, given),
     },
     Definition {
         name: "serial.bytes",
@@ -241,7 +243,10 @@ pub(super) static OTHERS: &[Definition] = &[
         events: "Bytes",
         needs: "opening the device: mostly the group `dialout`",
         parameters: &[DEVICE, BAUD, PARITY, STOP_BITS, FLOW_CONTROL],
-        make: |given| Ok(Box::new(line(serial::bytes(given.needed("path")?), given)?)),
+        make: |given| {
+            let serial = serial::bytes(given.needed("path")?);
+            Ok(Made::of(line(serial, given)?))
+        },
     },
     Definition {
         name: "serial.lines",
@@ -251,7 +256,7 @@ pub(super) static OTHERS: &[Definition] = &[
         parameters: &[DEVICE, FORMAT, BAUD, PARITY, STOP_BITS, FLOW_CONTROL],
         make: |given| {
             let serial = serial::lines(given.needed("path")?).format(format(given));
-            Ok(Box::new(line(serial, given)?))
+            Ok(Made::of(line(serial, given)?))
         },
     },
     Definition {
@@ -284,7 +289,7 @@ pub(super) static OTHERS: &[Definition] = &[
         }],
         make: |given| {
             let interval = given.span("interval")?.unwrap_or_default();
-            Ok(Box::new(timer::every(interval)))
+            Ok(Made::of(timer::every(interval)))
         },
     },
 ];
@@ -325,6 +330,13 @@ const AT_REPLAY: Declared = also(
     "whether events have the time of replay instead of the recorded one",
 );
 
+const LEAD: Declared = also(
+    "lead",
+    Kind::Span,
+    "",
+    "from how long before a time that is sought rows come at once",
+);
+
 const DEVICE: Declared = first("path", "the device: /dev/serial/by-id/…");
 
 const BAUD: Declared = also("baud", Kind::Integer, "9600", "bits in a second");
@@ -350,15 +362,18 @@ const FLOW_CONTROL: Declared = also(
     "whether the wires RTS and CTS stop the sender",
 );
 
-fn sampled(sampler: Sampler, given: &Given<'_>) -> Made {
+fn sampled(sampler: Sampler, given: &Given<'_>) -> Result {
     let sampler = match given.span("every")? {
         Some(every) => sampler.every(every),
         None => sampler,
     };
-    Ok(Box::new(sampler.below(given.needed("root")?)))
+    Ok(Made::of(sampler.below(given.needed("root")?)))
 }
 
 fn format(given: &Given<'_>) -> Format {
+    if let Some(own) = given.format() {
+        return own;
+    }
     match given.text("format") {
         Some("number") => Format::number(),
         Some("json") => Format::json::<Value>(),
@@ -367,7 +382,7 @@ fn format(given: &Given<'_>) -> Format {
     }
 }
 
-fn shell(given: &Given<'_>) -> Made {
+fn shell(given: &Given<'_>) -> Result {
     let mut command = command::shell(given.needed("run")?).format(format(given));
     if let Some(every) = given.span("every")? {
         command = command.every(every);
@@ -378,27 +393,27 @@ fn shell(given: &Given<'_>) -> Made {
     if let Some(folder) = given.text("folder") {
         command = command.folder(folder);
     }
-    Ok(Box::new(command))
+    Ok(Made::of(command))
 }
 
-fn content(given: &Given<'_>) -> Made {
+fn content(given: &Given<'_>) -> Result {
     let content = files::content(given.needed("path")?).format(format(given));
     Ok(match given.span("every")? {
-        Some(every) => Box::new(content.every(every)),
-        None => Box::new(content),
+        Some(every) => Made::of(content.every(every)),
+        None => Made::of(content),
     })
 }
 
-fn folder(given: &Given<'_>) -> Made {
+fn folder(given: &Given<'_>) -> Result {
     let folder = files::folder(given.needed("path")?);
     Ok(match given.flag("existing")? {
-        true => Box::new(folder.with_existing()),
-        false => Box::new(folder),
+        true => Made::of(folder.with_existing()),
+        false => Made::of(folder),
     })
 }
 
 #[cfg(feature = "gpio")]
-fn gpio(given: &Given<'_>) -> Made {
+fn gpio(given: &Given<'_>) -> Result {
     use crate::gpio::{self, Bias};
     let mut lines = gpio::lines(given.needed("chip")?, given.list("lines"));
     let bias = match given.text("bias") {
@@ -414,16 +429,16 @@ fn gpio(given: &Given<'_>) -> Made {
         lines = lines.active_low();
     }
     let debounce = given.span("debounce")?.unwrap_or_default();
-    Ok(Box::new(lines.debounce(debounce)))
+    Ok(Made::of(lines.debounce(debounce)))
 }
 
 #[cfg(not(feature = "gpio"))]
-fn gpio(given: &Given<'_>) -> Made {
+fn gpio(given: &Given<'_>) -> Result {
     Err(given.refuse("this program was built without GPIO lines; build it with feature `gpio`"))
 }
 
-fn csv(given: &Given<'_>) -> Made {
-    let mut replay = replay::csv(given.needed("path")?);
+fn csv(given: &Given<'_>) -> Result {
+    let mut replay = given.recording(replay::csv)?;
     if given.text("separator") == Some("tab") {
         replay = replay.separator('\t');
     } else if let Some(separator) = given.parsed("separator", "one character or `tab`")? {
@@ -438,7 +453,7 @@ fn csv(given: &Given<'_>) -> Made {
     replayed(timed(replay, given)?, given)
 }
 
-fn timed(replay: Replay, given: &Given<'_>) -> Result<Replay, Failure> {
+fn timed(replay: Replay, given: &Given<'_>) -> Result<Replay> {
     let format = match given.text("time_format") {
         Some("utc") => TimeFormat::Utc,
         Some("seconds") => TimeFormat::UnixSeconds,
@@ -449,7 +464,7 @@ fn timed(replay: Replay, given: &Given<'_>) -> Result<Replay, Failure> {
     Ok(replay.time(given.needed("time")?, format))
 }
 
-fn replayed(mut replay: Replay, given: &Given<'_>) -> Made {
+fn replayed(mut replay: Replay, given: &Given<'_>) -> Result {
     const POINT: &str = "a point in time as 2013-05-08T14:00:00Z";
     if let Some(from) = given.parsed("from", POINT)? {
         replay = replay.from(from);
@@ -473,14 +488,21 @@ fn replayed(mut replay: Replay, given: &Given<'_>) -> Made {
                 .unwrap_or(1),
         ),
     };
-    let replay = replay.pace(pace);
-    Ok(match given.flag("at_replay")? {
-        true => Box::new(replay.at_replay()),
-        false => Box::new(replay),
+    let mut replay = replay.pace(pace);
+    if given.flag("at_replay")? {
+        replay = replay.at_replay();
+    }
+    if let Some(lead) = given.span("lead")? {
+        replay = replay.lead(lead.into());
+    }
+    let control = Some(replay.control());
+    Ok(Made {
+        control,
+        ..Made::of(replay)
     })
 }
 
-fn line(serial: Serial, given: &Given<'_>) -> Result<Serial, Failure> {
+fn line(serial: Serial, given: &Given<'_>) -> Result<Serial> {
     let parity = match given.text("parity") {
         Some("even") => Parity::Even,
         Some("odd") => Parity::Odd,
@@ -499,16 +521,16 @@ fn line(serial: Serial, given: &Given<'_>) -> Result<Serial, Failure> {
     Ok(serial)
 }
 
-fn daily(given: &Given<'_>) -> Made {
-    let times: Result<Vec<timer::TimeOfDay>, Failure> =
+fn daily(given: &Given<'_>) -> Result {
+    let times: Result<Vec<timer::TimeOfDay>> =
         given.list("at").into_iter().map(str::parse).collect();
     let times = times.map_err(|failure| given.failure("at", failure))?;
     let timer = timer::daily(times);
     Ok(match given.text("zone") {
         Some(zone) => {
             let zoned = timer.zone(zone);
-            Box::new(zoned.map_err(|failure| given.failure("zone", failure))?)
+            Made::of(zoned.map_err(|failure| given.failure("zone", failure))?)
         }
-        None => Box::new(timer),
+        None => Made::of(timer),
     })
 }

@@ -33,6 +33,7 @@ mod answer;
 mod frames;
 mod gate;
 mod metrics;
+mod pages;
 mod presses;
 mod push;
 mod refused;
@@ -41,5 +42,6 @@ mod settings;
 mod wish;
 
 pub use access::{Access, Token, WeakToken};
+pub use pages::Page;
 pub use server::{Serving, serve};
-pub use settings::{Bounds, Page, Settings};
+pub use settings::{Bounds, Settings};

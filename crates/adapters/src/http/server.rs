@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::header;
+use axum::http::{HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use hyper::Request;
@@ -20,6 +20,7 @@ use milieu_stream::{Status, Streams};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::pages::{self, Shown};
 use super::presses::Presses;
 use super::push::Publishers;
 use super::settings::{Bounds, Settings};
@@ -45,6 +46,7 @@ pub(super) struct Server {
     pub component: Arc<Component>,
     pub publishers: Publishers,
     pub presses: Presses,
+    pub pages: Vec<Shown>,
     /// The name of this host, for metrics.
     pub host: String,
 }
@@ -54,8 +56,9 @@ pub(super) struct Server {
 ///
 /// # Errors
 /// If the address cannot be had, or others could reach it and that was not asked
-/// for; or if there are no threads left.
-pub fn serve(streams: &Streams, settings: Settings) -> io::Result<Serving> {
+/// for; if a page has a path or a media type that cannot be; or if there are no
+/// threads left.
+pub fn serve(streams: &Streams, mut settings: Settings) -> io::Result<Serving> {
     let wanted = settings.address;
     if !wanted.ip().is_loopback() && !settings.beyond_loopback {
         let message = format!(
@@ -64,6 +67,7 @@ pub fn serve(streams: &Streams, settings: Settings) -> io::Result<Serving> {
         );
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
+    let pages = pages::shown(std::mem::take(&mut settings.pages))?;
     let named = |error: Error| {
         let message = format!("cannot listen at {wanted}: {error}; choose another port, or 0");
         Error::new(error.kind(), message)
@@ -82,6 +86,7 @@ pub fn serve(streams: &Streams, settings: Settings) -> io::Result<Serving> {
         component: Arc::clone(&component),
         publishers: Publishers::default(),
         presses: Presses::default(),
+        pages,
         settings,
     });
     let (end, ended) = oneshot::channel();
@@ -137,7 +142,7 @@ impl Drop for Serving {
 
 impl Server {
     pub fn is_page(&self, path: &str) -> bool {
-        self.settings.pages.iter().any(|page| page.path == path)
+        self.pages.iter().any(|page| page.path == path)
     }
 }
 
@@ -197,23 +202,26 @@ async fn connection(stream: TcpStream, routes: Router, place: Place, bounds: Bou
 }
 
 fn routes(server: &Arc<Server>) -> Router {
+    // Pages have all paths that requests may, those with colons and asterisks too.
     let mut routes = Router::new()
+        .without_v07_checks()
         .route("/ping", get(|| async { "pong\n" }))
         .route("/ready", get(answer::readiness))
         .route("/metrics", get(metrics::metrics))
         .route("/latest", get(answer::latest))
         .route("/socket", get(answer::socket))
         .route("/events", get(answer::events).post(push::push));
-    for page in server.settings.pages.clone() {
+    for page in &server.pages {
         let headers = [
-            (header::CONTENT_TYPE, page.media_type),
-            (header::REFERRER_POLICY, "no-referrer"),
-            (header::X_FRAME_OPTIONS, "DENY"),
+            (header::CONTENT_TYPE, page.media_type.clone()),
+            (
+                header::REFERRER_POLICY,
+                HeaderValue::from_static("no-referrer"),
+            ),
+            (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
         ];
-        routes = routes.route(
-            page.path,
-            get(move || async move { (headers, page.content) }),
-        );
+        let answer = (headers, page.content.clone());
+        routes = routes.route(&page.path, get(move || async move { answer }));
     }
     routes
         .layer(from_fn_with_state(Arc::clone(server), gate::gate))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use milieu_transfer::{Json, Limits, Mode, Modes};
 
 use super::access::Access;
+use super::pages::Page;
 use crate::component::Components;
 
 /// How much clients can make the server hold.
@@ -49,17 +50,6 @@ impl Default for Bounds {
             patience: Duration::from_secs(30),
         }
     }
-}
-
-/// Something for browsers that is shown to everybody.
-#[derive(Clone, Debug)]
-pub struct Page {
-    /// Where it is: `/`, `/page.html`.
-    pub path: &'static str,
-    /// What it is: `text/html; charset=utf-8`.
-    pub media_type: &'static str,
-    /// What it says.
-    pub content: &'static [u8],
 }
 
 /// What a server is told; [`serve`](super::serve) is given it.
@@ -149,7 +139,7 @@ impl Settings {
         self
     }
 
-    /// Shows a page to browsers.
+    /// Shows a page to everybody, with a token or without.
     #[must_use]
     pub fn page(mut self, page: Page) -> Settings {
         self.pages.push(page);

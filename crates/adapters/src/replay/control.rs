@@ -39,6 +39,7 @@ struct State {
     /// Where the source was when it was polled last.
     clock: Clock,
     pass: Pass,
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,11 +80,14 @@ impl Control {
     }
 
     /// Where in the recording it is at this time, that of the source's clock.
-    /// Nothing before its first row, unless it was told where to go, and where
-    /// it is replayed as fast as it can be read.
+    /// Nothing before its first row, unless it was told where to go, where it is
+    /// replayed as fast as it can be read, and once it has ended.
     #[must_use]
     pub fn position(&self, now: Time) -> Option<Time> {
         let state = self.state();
+        if state.has_ended {
+            return None;
+        }
         let sought = state.wishes.iter().rev().find_map(|wish| match wish {
             Wish::Seek(time) => Some(*time),
             _ => None,
@@ -100,12 +104,23 @@ impl Control {
         (state.clock, state.pass) = (clock, pass);
     }
 
+    /// Takes note that the source has ended.
+    pub(super) fn end(&self) {
+        self.state().has_ended = true;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wish(&self, wish: Wish) {
-        self.state().wishes.push(wish);
+        let mut state = self.state();
+        if state.has_ended {
+            // Nobody would take it.
+            return;
+        }
+        state.wishes.push(wish);
+        drop(state);
         if let Some(wake) = &self.0.wake {
             wake.wake();
         }

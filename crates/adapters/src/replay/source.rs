@@ -345,6 +345,9 @@ impl Source for Replay {
         }
         let replayed = self.replay(feed);
         self.control.tell(self.clock, self.pass);
+        if !matches!(replayed, Ok(Wait::Until(_) | Wait::Readable)) {
+            self.control.end();
+        }
         match replayed {
             Ok(wait) => {
                 match self.bad {

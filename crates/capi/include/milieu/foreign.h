@@ -2,7 +2,8 @@
  * Milieu: streams for programs that are not this one: over HTTP, and from an MQTT broker and to it.
  * The C interface, beside streams.h.
  *
- *   milieu_component   a server or a connection: how it is, and what it has counted
+ *   milieu_component   a server or a connection: how it is, and what it has counted; or what the
+ *                      program says of something else
  *
  *   milieu_text names = milieu_text_of("/weather/temperature");
  *   milieu_http_access access = MILIEU_HTTP_ACCESS;
@@ -20,7 +21,7 @@
  *
  * - Each has a thread of its own, in which callbacks run of what comes from outside.
  * - Those of one coordinator tell of each other: the server's `/ready` and `/metrics` know the
- *   connections to brokers.
+ *   connections to brokers, and what the program says by milieu_component_tell.
  * - When milieu_component_free has returned, the thread has ended. Within a callback of streams nobody
  *   waits: there it ends later.
  *
@@ -38,12 +39,34 @@ extern "C" {
 
 /* ---------------------------------------------------------------- components */
 
-/** A server or a connection. One thread uses it at a time. */
+/**
+ * A server, a connection, or what the program says of something else. One thread uses it at a time.
+ */
 typedef struct milieu_component milieu_component;
 
 /**
- * What it is called, its address: `http://127.0.0.1:8080`, with the port that it got;
- * `mqtt://broker:1883`. Valid until it is freed.
+ * Something that the program has besides, and without which it is not ready: a display, a device, a
+ * database. `/ready` and `/metrics` of the servers of this coordinator tell of it until it is freed,
+ * by its `id` and a word for what it is, its `kind`. At first it is MILIEU_STARTING.
+ *
+ * MILIEU_INVALID: one of them is empty.
+ */
+MILIEU_CHECKED milieu_result milieu_component_new(const milieu_streams *streams, milieu_text id,
+    milieu_text kind, milieu_component **component);
+
+/**
+ * Says how it is, a milieu_status: ready is what is MILIEU_WORKING or MILIEU_OVER. Where it is
+ * MILIEU_FAILING `why` says what is wrong and how it is mended; otherwise that counts for nothing.
+ *
+ * MILIEU_INVALID: it is a server or a connection, which say so themselves; there is no such status,
+ * or no `why`.
+ */
+milieu_result milieu_component_tell(const milieu_component *component, uint32_t status,
+    milieu_text why);
+
+/**
+ * What it is called: its id, or its address, which is `http://127.0.0.1:8080`, with the port that it
+ * got, or `mqtt://broker:1883`. Valid until it is freed.
  */
 MILIEU_CHECKED milieu_result milieu_component_id(const milieu_component *component,
     milieu_text *id);
@@ -88,6 +111,19 @@ typedef struct milieu_http_access {
 /** Somebody who may do nothing. */
 #define MILIEU_HTTP_ACCESS { { NULL, 0 }, MILIEU_RIGHTS, false }
 
+/** Something for browsers, which is shown to everybody, without a token too. It is copied. */
+typedef struct milieu_http_page {
+    /**
+     * Where it is, as requests write it: `/`, `/page.html`, `/caf%C3%A9`. The server's own paths,
+     * which docs/foreign.md lists, are taken.
+     */
+    milieu_text path;
+    /** What it is: `text/html; charset=utf-8`. */
+    milieu_text media_type;
+    /** What it says: any bytes. */
+    milieu_text content;
+} milieu_http_page;
+
 /** How streams are served. Begin with MILIEU_HTTP_OPTIONS. */
 typedef struct milieu_http_options {
     /** MILIEU_ABI */
@@ -108,6 +144,9 @@ typedef struct milieu_http_options {
     /** Origins of pages that are let in, beside those that come from here: `https://dashboard.example`. */
     const milieu_text *origins;
     size_t origin_count;
+    /** What is shown to everybody. */
+    const milieu_http_page *pages;
+    size_t page_count;
     /** Connections at a time, and events that may wait for each. Here and below, 0 is what docs/foreign.md says. */
     uint32_t connections;
     uint32_t queue_events;
@@ -127,13 +166,13 @@ typedef struct milieu_http_options {
 
 /** A free port of this machine alone, which nobody may use yet. */
 #define MILIEU_HTTP_OPTIONS                                                                    \
-    { MILIEU_ABI, false, { NULL, 0 }, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { MILIEU_ABI, false, { NULL, 0 }, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * Serves streams over HTTP.
  *
- * MILIEU_INVALID: nobody may use it; a token, a pattern or the address is not what it should be;
- * or others could reach it, and that was not said. MILIEU_SYSTEM: the address is taken.
+ * MILIEU_INVALID: nobody may use it; a token, a pattern, the address or a page is not what it should
+ * be; or others could reach it, and that was not said. MILIEU_SYSTEM: the address is taken.
  */
 MILIEU_CHECKED milieu_result milieu_http_serve(const milieu_streams *streams,
     const milieu_http_options *options, milieu_component **server);
@@ -253,7 +292,8 @@ typedef struct milieu_mqtt_options {
  * Connects to a broker, and keeps at it. One that is down is no error: milieu_component_status
  * says so, and what is for it waits.
  *
- * MILIEU_INVALID: a topic, a filter, an id or a mode is not what it should be. MILIEU_WRONG_FLOW.
+ * MILIEU_INVALID: a topic, a filter or an id is not what it should be. MILIEU_NO_SUCH: there is no
+ * such mode. MILIEU_WRONG_FLOW.
  * MILIEU_SYSTEM.
  */
 MILIEU_CHECKED milieu_result milieu_mqtt_connect(const milieu_streams *streams,

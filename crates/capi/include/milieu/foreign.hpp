@@ -23,12 +23,26 @@ namespace milieu {
 
 /* ---------------------------------------------------------------- components */
 
-/** A server or a connection, until it goes. */
+/** A server, a connection, or what the program says of something else, until it goes. */
 class [[nodiscard]] Component {
 public:
     explicit Component(milieu_component *component) noexcept : component_(component) {}
+    /**
+     * Something that the program has besides, and without which it is not ready: a display, a
+     * device. `/ready` and `/metrics` tell of it by its id and a word for what it is.
+     */
+    Component(const Streams &streams, std::string_view id, std::string_view kind) {
+        milieu_component *component;
+        detail::check(milieu_component_new(
+            streams.c(), detail::text(id), detail::text(kind), &component));
+        component_.reset(component);
+    }
 
-    /** What it is called, its address: `http://127.0.0.1:8080`. Valid until this goes. */
+    /** Says how it is, and why where it is failing; servers and connections say so themselves. */
+    void tell(milieu_status status, std::string_view why = {}) const {
+        detail::check(milieu_component_tell(component_.get(), status, detail::text(why)));
+    }
+    /** What it is called: its id, or its address, `http://127.0.0.1:8080`. Valid until this goes. */
     std::string_view id() const {
         milieu_text id;
         detail::check(milieu_component_id(component_.get(), &id));
@@ -94,6 +108,16 @@ struct HttpAccess {
     bool measures = false;
 };
 
+/** Something for browsers, which is shown to everybody, without a token too. */
+struct HttpPage {
+    /** Where it is, as requests write it: `/`, `/page.html`. */
+    std::string_view path;
+    /** What it is: `text/html; charset=utf-8`. */
+    std::string_view media_type;
+    /** What it says: any bytes. */
+    std::string_view content;
+};
+
 /** How streams are served. */
 struct HttpOptions {
     /** Who may do what: at least one. */
@@ -106,6 +130,8 @@ struct HttpOptions {
     std::vector<std::string_view> hosts = {};
     /** Origins of pages that are let in, beside those that come from here. */
     std::vector<std::string_view> origins = {};
+    /** What is shown to everybody. */
+    std::vector<HttpPage> pages = {};
     /** Its numbers are the bounds; all else of it is said above. */
     milieu_http_options bounds = MILIEU_HTTP_OPTIONS;
 };
@@ -120,6 +146,11 @@ inline Component serve_http(const Streams &streams, const HttpOptions &options) 
         accesses.push_back({detail::text(access.token), *rights[i].c(), access.measures});
     }
     const auto hosts = detail::texts(options.hosts), origins = detail::texts(options.origins);
+    std::vector<milieu_http_page> pages;
+    for (const HttpPage &page : options.pages) {
+        pages.push_back({detail::text(page.path), detail::text(page.media_type),
+            detail::text(page.content)});
+    }
     milieu_http_options given = options.bounds;
     given.for_others = options.for_others;
     given.address = detail::text(options.address);
@@ -129,6 +160,8 @@ inline Component serve_http(const Streams &streams, const HttpOptions &options) 
     given.host_count = hosts.size();
     given.origins = origins.data();
     given.origin_count = origins.size();
+    given.pages = pages.data();
+    given.page_count = pages.size();
     milieu_component *server;
     detail::check(milieu_http_serve(streams.c(), &given, &server));
     return Component(server);

@@ -9,12 +9,19 @@
  *   auto load = streams.source("/machine/load", "machine.load", {{"every", "10s"}});
  *   auto high = streams.subscribe("/machine/load | filter fifteen_minutes > 4");
  *   while (auto event = high.wait()) std::cout << event->get<Load>().fifteen_minutes << '\n';
+ *
+ *   auto scale = streams.source("/scale", "serial.lines", {{"path", "/dev/ttyUSB0"}},
+ *       [](milieu::Feed &feed, std::string_view text) { feed.publish(grams(text)); });
+ *   auto year = streams.replay("/weather", "replay.csv", {{"path", "weather-2013.csv"}});
+ *   year.pace(3600);
  */
 #ifndef MILIEU_SOURCES_HPP
 #define MILIEU_SOURCES_HPP
 
 #include <milieu/sources.h>
 #include <milieu/streams.hpp>
+
+#include <limits>
 
 namespace milieu {
 
@@ -30,6 +37,37 @@ struct SourceInfo {
     std::string_view needs;
     /** What it is told. */
     std::vector<Parameter> parameters;
+};
+
+/** A recording that is replayed, until this goes. One thread uses it at a time. */
+class [[nodiscard]] Replay : public Source {
+public:
+    /** As fast as it can be read. */
+    static constexpr double immediate = std::numeric_limits<double>::infinity();
+
+    /** Of a source that replays a recording; another one throws when it is told something. */
+    explicit Replay(Source source) noexcept : Source(std::move(source)) {}
+
+    /** Stops until resume(). */
+    void pause() const { detail::check(milieu_replay_pause(c())); }
+    /** Goes on where it was stopped. */
+    void resume() const { detail::check(milieu_replay_resume(c())); }
+    /** Goes on with the first row that was recorded at this time or later. */
+    void seek(Time time) const {
+        detail::check(milieu_replay_seek(c(), detail::nanoseconds(time)));
+    }
+    /** Goes on so many times as fast as it was recorded, or `immediate`. */
+    void pace(double times) const { detail::check(milieu_replay_pace(c(), times)); }
+    /**
+     * Which recorded time it is now. Nothing before the first row, where it is replayed as fast as it
+     * can be read, and once it has ended.
+     */
+    std::optional<Time> position() const {
+        std::int64_t time;
+        detail::check(milieu_replay_position(c(), &time));
+        if (time == MILIEU_NOW) return std::nullopt;
+        return detail::time(time);
+    }
 };
 
 /** All sources that have names. */
@@ -60,6 +98,43 @@ inline Source Streams::source(std::string_view name, std::string_view what,
     detail::check(milieu_source_open(streams_.get(), detail::text(name), detail::text(what),
         given.data(), given.size(), &source));
     return Source(source);
+}
+
+template <class Format, class>
+Source Streams::source(std::string_view name, std::string_view what,
+    const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+    Format format) const {
+    milieu_source_terms terms = MILIEU_SOURCE_TERMS;
+    terms.format = [](void *user, milieu_feed *raw, milieu_text text) -> milieu_result {
+        return detail::told([&] {
+            Feed feed(raw);
+            (*static_cast<Format *>(user))(feed, detail::view(text));
+        });
+    };
+    const auto given = detail::attributes(parameters);
+    auto kept = std::make_unique<Format>(std::move(format));
+    milieu_source *source;
+    detail::check(milieu_source_open_with(streams_.get(), detail::text(name), detail::text(what),
+        given.data(), given.size(), &terms, kept.release(), detail::destroy<Format>, &source));
+    return Source(source);
+}
+
+inline Replay Streams::replay(std::string_view name, std::string_view what,
+    const std::vector<std::pair<std::string_view, std::string_view>> &parameters) const {
+    return Replay(source(name, what, parameters));
+}
+
+inline Replay Streams::replay(std::string_view name, std::string_view what,
+    const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+    std::string_view content) const {
+    milieu_source_terms terms = MILIEU_SOURCE_TERMS;
+    // Nothing lies somewhere all the same.
+    terms.content = detail::text(content.data() ? content : std::string_view(""));
+    const auto given = detail::attributes(parameters);
+    milieu_source *source;
+    detail::check(milieu_source_open_with(streams_.get(), detail::text(name), detail::text(what),
+        given.data(), given.size(), &terms, nullptr, nullptr, &source));
+    return Replay(Source(source));
 }
 
 } // namespace milieu

@@ -396,10 +396,15 @@ public:
         detail::check(milieu_source_status(source_.get(), &status, &why));
         return std::string(detail::view(why));
     }
+    /** The source of the C interface. */
+    milieu_source *c() const noexcept { return source_.get(); }
 
 private:
     std::unique_ptr<milieu_source, detail::Freeing<milieu_source, milieu_source_free>> source_;
 };
+
+/** A recording that is replayed; it is in milieu/sources.hpp. */
+class Replay;
 
 /* ---------------------------------------------------------------- streams */
 
@@ -527,6 +532,19 @@ public:
     /** Polls a source by what it is called, such as `machine.load`. It is in milieu/sources.hpp. */
     Source source(std::string_view name, std::string_view what,
         const std::vector<std::pair<std::string_view, std::string_view>> &parameters = {}) const;
+    /** The same; a function that takes a Feed and a std::string_view publishes what texts become. */
+    template <class Format,
+        class = std::enable_if_t<std::is_invocable_v<Format &, Feed &, std::string_view>>>
+    Source source(std::string_view name, std::string_view what,
+        const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+        Format format) const;
+    /** Replays a recording by what it is called, such as `replay.csv`. It is in milieu/sources.hpp. */
+    Replay replay(std::string_view name, std::string_view what,
+        const std::vector<std::pair<std::string_view, std::string_view>> &parameters) const;
+    /** The same of one that lies in memory, which is copied. */
+    Replay replay(std::string_view name, std::string_view what,
+        const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+        std::string_view content) const;
 
     /** Brings about what a file of subscriptions says; how its name ends says the language. */
     Effect apply(std::string_view file, std::string_view text) const {

@@ -1,25 +1,33 @@
 //! Sources that have names: what `include/milieu/sources.h` declares and documents.
 
+mod format;
+mod replay;
+
 use std::{
-    ffi::{CString, c_char},
-    sync::LazyLock,
+    ffi::{CString, c_char, c_void},
+    sync::{Arc, LazyLock},
 };
 
 use milieu::stream::{Declared, Kind};
-use milieu_adapters::catalogue::{self, Definition};
+use milieu_adapters::catalogue::{self, Definition, With};
 
 use super::{
-    Streams,
+    Opened, Streams,
     abi::{MILIEU_EXPRESSION, MILIEU_SPAN, milieu_attribute, milieu_parameter},
     milieu_streams,
-    source::{add, milieu_source},
+    source::{Source, add, milieu_source},
 };
 use crate::{
-    abi::{MILIEU_INVALID, MILIEU_NO_SUCH, milieu_result, milieu_text},
-    call::{Failure, call, out},
+    abi::{MILIEU_INVALID, MILIEU_NO_SUCH, milieu_destroy, milieu_result, milieu_text},
+    call::{Failure, call, null, out},
     handle,
+    layout::check_abi,
+    scope::User,
     text::read_slice,
 };
+
+pub use format::milieu_format;
+pub use replay::*;
 
 /// A source that has a name, as `sources.h` lays it out.
 #[allow(non_camel_case_types)]
@@ -38,6 +46,19 @@ pub struct milieu_source_definition {
     pub parameters: *const milieu_parameter,
     /// How many there are.
     pub parameter_count: usize,
+}
+
+/// What a program gives a source beside its parameters, as `sources.h` lays it out.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_source_terms {
+    /// `MILIEU_ABI`
+    pub abi: u32,
+    /// What texts become.
+    pub format: milieu_format,
+    /// A recording that lies in memory.
+    pub content: milieu_text,
 }
 
 /// All sources, as the other side reads them.
@@ -145,16 +166,79 @@ pub unsafe extern "C" fn milieu_source_open(
                 out(source, "source")?,
             )
         };
-        let made = catalogue::make(what, &parameters).map_err(|error| {
-            let result = match catalogue::get(what) {
-                Some(_) => MILIEU_INVALID,
-                None => MILIEU_NO_SUCH,
-            };
-            Failure::new(result, error)
-        })?;
-        *source = add(opened, name, made)?;
+        *source = handle::new(opened_with(
+            opened,
+            name,
+            what,
+            &parameters,
+            With::default(),
+        )?);
         Ok(())
     })
+}
+
+/// Adds a source that has a name, with what the program gives it.
+///
+/// # Safety
+///
+/// As `sources.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_source_open_with(
+    streams: *const milieu_streams,
+    name: milieu_text,
+    what: milieu_text,
+    parameters: *const milieu_attribute,
+    count: usize,
+    terms: *const milieu_source_terms,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+    source: *mut *mut milieu_source,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), name, what, parameters, terms, source) = unsafe {
+            (
+                handle::shared(streams)?,
+                name.read("name")?,
+                what.read("what")?,
+                attributes(parameters, count, "parameters")?,
+                terms.as_ref().ok_or_else(|| null("terms"))?,
+                out(source, "source")?,
+            )
+        };
+        check_abi(terms.abi, "terms")?;
+        // SAFETY: as the caller vouches.
+        let content = unsafe { terms.content.bytes("content")? };
+        // One that is empty is somewhere all the same.
+        let is_there = !terms.content.bytes.is_null();
+        let with = With {
+            format: terms.format.map(|format| format::of(format, user)),
+            content: is_there.then(|| Arc::from(content)),
+        };
+        *source = handle::new(opened_with(opened, name, what, &parameters, with)?);
+        Ok(())
+    })
+}
+
+/// A source that has a name, which is polled.
+fn opened_with(
+    opened: &Arc<Opened>,
+    name: &str,
+    what: &str,
+    parameters: &[(&str, &str)],
+    with: With,
+) -> Result<Source, Failure> {
+    let made = catalogue::make_with(what, parameters, with).map_err(|error| {
+        let result = match catalogue::get(what) {
+            Some(_) => MILIEU_INVALID,
+            None => MILIEU_NO_SUCH,
+        };
+        Failure::new(result, error)
+    })?;
+    let mut source = add(opened, name, made.source)?;
+    source.control = made.control;
+    Ok(source)
 }
 
 /// Names and what is said under them.

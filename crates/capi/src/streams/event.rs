@@ -129,6 +129,16 @@ pub(crate) unsafe fn find<'a>(event: *const milieu_event) -> Result<&'a Event, F
     Ok(unsafe { &*seen.event })
 }
 
+/// An event that the other side has for as long as it likes.
+pub(crate) fn kept(event: Event) -> *mut milieu_event {
+    let event = Box::new(event);
+    handle::new(Seen {
+        event: &raw const *event,
+        kept: Some(event),
+        reading: None,
+    })
+}
+
 /// When something was so, and how well that is known.
 pub(crate) struct When {
     pub time: Option<Time>,
@@ -533,13 +543,8 @@ pub unsafe extern "C" fn milieu_event_keep(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let (event, kept) = unsafe { (find(event)?, out(kept, "kept")?) };
-        let event = Box::new(event.clone());
-        *kept = handle::new(Seen {
-            event: &raw const *event,
-            kept: Some(event),
-            reading: None,
-        });
+        let (event, into) = unsafe { (find(event)?, out(kept, "kept")?) };
+        *into = self::kept(event.clone());
         Ok(())
     })
 }

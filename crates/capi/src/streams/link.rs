@@ -22,16 +22,14 @@ use super::{
     engine::{Engine, milieu_engine},
     look::{hand_out, milieu_picture},
     milieu_streams,
+    mode::named,
     rights::rights,
     source::within,
     subscription::delivery,
     types::{Typed, milieu_event_type},
 };
 use crate::{
-    abi::{
-        MILIEU_INVALID, MILIEU_NO_SUCH, MILIEU_OK, MILIEU_SYSTEM, milieu_destroy, milieu_result,
-        milieu_text,
-    },
+    abi::{MILIEU_INVALID, MILIEU_OK, MILIEU_SYSTEM, milieu_destroy, milieu_result, milieu_text},
     call::{Failure, call, null, out},
     handle::{self, Slot, handle},
     layout::check_abi,
@@ -240,6 +238,7 @@ fn ask(
 /// Everything that they lead to can be read.
 unsafe fn terms(
     given: &milieu_terms,
+    known: Modes,
     user: User,
     gone: mpsc::Sender<()>,
 ) -> Result<Terms, Failure> {
@@ -270,7 +269,8 @@ unsafe fn terms(
     };
     // SAFETY: as the caller vouches.
     unsafe {
-        terms.modes = modes(read_slice(given.modes, given.mode_count, "modes")?)?;
+        let names = read_slice(given.modes, given.mode_count, "modes")?;
+        terms.modes = modes(known, names)?;
         for of in read_slice(given.types, given.type_count, "types")? {
             let Typed(of) = handle::shared::<Typed>(*of)?;
             terms.types.push(of.kind().of());
@@ -290,22 +290,14 @@ unsafe fn terms(
 /// # Safety
 ///
 /// The names can be read.
-unsafe fn modes(names: &[milieu_text]) -> Result<Modes, Failure> {
-    let known = Modes::standard();
+unsafe fn modes(known: Modes, names: &[milieu_text]) -> Result<Modes, Failure> {
     if names.is_empty() {
         return Ok(known);
     }
     let mut modes = Modes::default();
     for name in names {
         // SAFETY: as the caller vouches.
-        let name = unsafe { name.read("modes")? };
-        let mode = known.named(name).ok_or_else(|| {
-            let offers = known.offers();
-            let there: Vec<&str> = offers.iter().map(|offer| &*offer.name).collect();
-            let text = format!("there is no mode `{name}`; there are {}", there.join(", "));
-            Failure::new(MILIEU_NO_SUCH, text)
-        })?;
-        modes.add(Arc::clone(mode));
+        modes.add(named(&known, unsafe { name.read("modes")? })?);
     }
     Ok(modes)
 }
@@ -345,9 +337,11 @@ pub unsafe extern "C" fn milieu_link_new(
         // SAFETY: as the caller vouches.
         let (Streams(opened), terms, link) = unsafe {
             let given = given.as_ref().ok_or_else(|| null("terms"))?;
+            let streams = handle::shared(streams)?;
+            let known = streams.0.milieu.modes();
             (
-                handle::shared(streams)?,
-                terms(given, user, telling.clone())?,
+                streams,
+                terms(given, known, user, telling.clone())?,
                 out(link, "link")?,
             )
         };

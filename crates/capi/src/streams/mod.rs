@@ -4,6 +4,7 @@ mod abi;
 #[cfg(feature = "sources")]
 mod adapters;
 mod clock;
+mod codec;
 mod compute;
 mod effect;
 #[cfg(feature = "links")]
@@ -16,6 +17,7 @@ mod foreign;
 mod link;
 mod look;
 mod memory;
+mod mode;
 mod names;
 mod operator;
 mod publisher;
@@ -53,6 +55,7 @@ pub use abi::*;
 pub use adapters::*;
 use clock::OwnClock;
 pub use clock::milieu_clock;
+pub use codec::*;
 pub use compute::*;
 pub use effect::*;
 #[cfg(feature = "links")]
@@ -65,6 +68,7 @@ pub use foreign::*;
 pub use link::*;
 pub use look::*;
 pub use memory::*;
+pub use mode::*;
 pub use names::*;
 pub use operator::*;
 pub use publisher::*;

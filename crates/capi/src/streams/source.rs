@@ -30,6 +30,9 @@ use crate::{
 /// A source that is being polled.
 pub struct Source {
     polled: Polled,
+    /// What stops a recording and moves within it.
+    #[cfg(feature = "sources")]
+    pub(super) control: Option<milieu_adapters::replay::Control>,
     /// Tells that the source is gone.
     gone: mpsc::Receiver<()>,
     opened: Arc<Opened>,
@@ -62,8 +65,10 @@ pub struct Fed {
     /// Borrowed for the callback, which may not keep it.
     feed: *mut Feed<'static>,
     wait: Option<Wait>,
+    /// Null within a format, whose source sees to what it waits for.
     descriptor: *mut Option<OwnedFd>,
-    has_status: bool,
+    /// Why the source sees nothing, as the callback has said.
+    pub(super) failing: Option<String>,
 }
 
 impl Lend for Fed {
@@ -114,23 +119,13 @@ pub(crate) fn within(opened: &Opened) -> Result<(), Failure> {
 
 impl Polling for Looking {
     fn poll(&mut self, feed: &mut Feed<'_>) -> Wait {
-        let inside = Fed {
-            feed: std::ptr::from_mut(feed).cast(),
-            wait: None,
-            descriptor: &raw mut self.descriptor,
-            has_status: false,
-        };
-        POLLING.set(POLLING.get() + 1);
-        let (result, inside) = Lent::during(inside, |seen| {
+        let descriptor = &raw mut self.descriptor;
+        let (result, Fed { wait, failing, .. }) = Fed::lend(feed, descriptor, |seen| {
             // SAFETY: the program has handed over both for this.
             unsafe { (self.poll)(self.user.data(), seen) }
         });
-        POLLING.set(POLLING.get() - 1);
-        let Fed {
-            wait, has_status, ..
-        } = inside;
         if result != MILIEU_OK {
-            if !has_status {
+            if failing.is_none() {
                 feed.failing(format_args!(
                     "the callback has failed, and is polled no more: {}",
                     said()
@@ -153,8 +148,38 @@ impl Polling for Looking {
 }
 
 impl Fed {
+    /// Lends a feed to a callback, and gives back what that has said.
+    pub(super) fn lend(
+        feed: &mut Feed<'_>,
+        descriptor: *mut Option<OwnedFd>,
+        callback: impl FnOnce(*mut milieu_feed) -> milieu_result,
+    ) -> (milieu_result, Fed) {
+        let inside = Fed {
+            feed: std::ptr::from_mut(feed).cast(),
+            wait: None,
+            descriptor,
+            failing: None,
+        };
+        POLLING.set(POLLING.get() + 1);
+        let ended = Lent::during(inside, callback);
+        POLLING.set(POLLING.get() - 1);
+        ended
+    }
+
+    /// Refuses a format, which does not say what its source waits for.
+    fn polled(&mut self) -> Result<&mut Fed, Failure> {
+        if !self.descriptor.is_null() {
+            return Ok(self);
+        }
+        Err(Failure::new(
+            MILIEU_INVALID,
+            "a format makes events of a text, and its source sees to what it waits for; leave that \
+             out",
+        ))
+    }
+
     fn feed(&mut self) -> &mut Feed<'static> {
-        // SAFETY: `poll` has it until the callback returns, and does not touch it
+        // SAFETY: `lend` has it until the callback returns, and does not touch it
         // meanwhile.
         unsafe { &mut *self.feed }
     }
@@ -190,7 +215,7 @@ pub unsafe extern "C" fn milieu_source_new(
             descriptor: None,
             user,
         };
-        *source = add(opened, name, looking)?;
+        *source = handle::new(add(opened, name, looking)?);
         Ok(())
     })
 }
@@ -200,7 +225,7 @@ pub(super) fn add(
     opened: &Arc<Opened>,
     name: &str,
     source: impl Polling + 'static,
-) -> Result<*mut milieu_source, Failure> {
+) -> Result<Source, Failure> {
     let (telling, gone) = mpsc::channel();
     let source = Telling {
         source,
@@ -213,12 +238,39 @@ pub(super) fn add(
             Polled::Stepped(stepping.source(name, source)?)
         }
     };
-    Ok(handle::new(Source {
+    Ok(Source {
         polled,
+        #[cfg(feature = "sources")]
+        control: None,
         gone,
         opened: Arc::clone(opened),
         said: String::new(),
-    }))
+    })
+}
+
+impl Source {
+    /// How it is.
+    fn status(&self) -> Status {
+        match &self.polled {
+            Polled::Driven(sourcing) => sourcing.status(),
+            Polled::Stepped(stepped) => stepped.status(),
+        }
+    }
+
+    /// Lets it be polled, since it was told something. Where time is real, its
+    /// descriptor says so.
+    #[cfg(feature = "sources")]
+    pub(super) fn wake(&self) {
+        if let Polled::Stepped(stepped) = &self.polled {
+            stepped.wake();
+        }
+    }
+
+    /// What time it is for it.
+    #[cfg(feature = "sources")]
+    pub(super) fn now(&self) -> Time {
+        self.opened.graph().now()
+    }
 }
 
 /// Takes a source out.
@@ -263,10 +315,7 @@ pub unsafe extern "C" fn milieu_source_status(
         // SAFETY: as the caller vouches.
         let (mut source, status, why) =
             unsafe { (handle::using(source)?, out(status, "status")?, why.as_mut()) };
-        let now = match &source.polled {
-            Polled::Driven(sourcing) => sourcing.status(),
-            Polled::Stepped(stepped) => stepped.status(),
-        };
+        let now = source.status();
         source.said.clear();
         *status = match now {
             Status::Starting => 0,
@@ -339,7 +388,9 @@ pub unsafe extern "C" fn milieu_feed_publish(
 pub unsafe extern "C" fn milieu_feed_working(feed: *mut milieu_feed) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        unsafe { Lent::find(feed)? }.feed().working();
+        let inside = unsafe { Lent::find(feed)? };
+        inside.failing = None;
+        inside.feed().working();
         Ok(())
     })
 }
@@ -357,7 +408,7 @@ pub unsafe extern "C" fn milieu_feed_failing(
     call(|| {
         // SAFETY: as the caller vouches.
         let (inside, why) = unsafe { (Lent::find(feed)?, why.read("why")?) };
-        inside.has_status = true;
+        inside.failing = Some(why.to_owned());
         inside.feed().failing(why);
         Ok(())
     })
@@ -372,7 +423,7 @@ pub unsafe extern "C" fn milieu_feed_failing(
 pub unsafe extern "C" fn milieu_feed_wait(feed: *mut milieu_feed, until_ns: i64) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let inside = unsafe { Lent::find(feed)? };
+        let inside = unsafe { Lent::find(feed)? }.polled()?;
         inside.wait = Some(Wait::Until(Time::from_nanoseconds(until_ns)));
         Ok(())
     })
@@ -387,7 +438,7 @@ pub unsafe extern "C" fn milieu_feed_wait(feed: *mut milieu_feed, until_ns: i64)
 pub unsafe extern "C" fn milieu_feed_wait_readable(feed: *mut milieu_feed) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let inside = unsafe { Lent::find(feed)? };
+        let inside = unsafe { Lent::find(feed)? }.polled()?;
         // SAFETY: the source has it until the callback returns.
         if unsafe { (*inside.descriptor).is_none() } {
             return Err(Failure::new(
@@ -412,7 +463,7 @@ pub unsafe extern "C" fn milieu_feed_descriptor(
 ) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        let inside = unsafe { Lent::find(feed)? };
+        let inside = unsafe { Lent::find(feed)? }.polled()?;
         let own = match descriptor < 0 {
             true => None,
             false => {
@@ -443,7 +494,7 @@ pub unsafe extern "C" fn milieu_feed_descriptor(
 pub unsafe extern "C" fn milieu_feed_end(feed: *mut milieu_feed) -> milieu_result {
     call(|| {
         // SAFETY: as the caller vouches.
-        unsafe { Lent::find(feed)? }.wait = Some(Wait::Ended);
+        unsafe { Lent::find(feed)? }.polled()?.wait = Some(Wait::Ended);
         Ok(())
     })
 }

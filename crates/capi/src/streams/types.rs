@@ -229,6 +229,15 @@ impl EventType {
         }
     }
 
+    /// Whether only some may see all of it.
+    pub(crate) fn has_private(&self) -> bool {
+        self.fields.iter().any(|field| match field.element {
+            _ if field.is_private => true,
+            Element::Struct(of) => of.has_private(),
+            _ => false,
+        })
+    }
+
     /// Where in its structs those of another type are: it is that type, or extends it.
     fn place_of(&self, other: &EventType) -> Option<usize> {
         match self.parent {

@@ -18,6 +18,7 @@ struct arguments {
 #include "every.h"
 
 static uint64_t other;
+static milieu_http_page page;
 static milieu_http_access access = MILIEU_HTTP_ACCESS;
 
 static milieu_http_options http(struct arguments *a) {
@@ -27,6 +28,10 @@ static milieu_http_options http(struct arguments *a) {
     options.access_count = 1;
     options.hosts = &a->text;
     options.host_count = 1;
+    page.path = milieu_text_of("/page");
+    page.media_type = milieu_text_of("text/plain");
+    options.pages = &page;
+    options.page_count = 1;
     return options;
 }
 
@@ -39,6 +44,9 @@ static milieu_mqtt_options mqtt(struct arguments *a) {
 }
 
 #define FUNCTIONS(R, S)                                                                       \
+    R(milieu_component_new, OF(streams), TEXT | OUT, a->streams, a->text,                     \
+        milieu_text_of("kind"), a->out)                                                       \
+    R(milieu_component_tell, OF(component), TEXT, a->component, MILIEU_FAILING, a->text)      \
     R(milieu_component_id, OF(component), OUT, a->component, a->out)                          \
     R(milieu_component_status, OF(component), OUT, a->component, a->out, NULL)                \
     R(milieu_component_events, OF(component), OUT, a->component, a->out, &other)              \
@@ -95,6 +103,11 @@ int main(int argc, char **argv) {
     EXPECT(MILIEU_NULL, milieu_mqtt_connect(good.streams, NULL, &component));
     EXPECT(MILIEU_NULL, milieu_component_events(good.component, memory[0], NULL));
     EXPECT(MILIEU_NULL, milieu_component_events(good.component, &other, NULL));
+    milieu_text broken = { NULL, 3 }, good_text = milieu_text_of("a");
+    EXPECT(MILIEU_NULL, milieu_component_new(good.streams, good_text, broken, &component));
+    broken = milieu_text_of("\xc3(");
+    EXPECT(MILIEU_NOT_UTF8, milieu_component_new(good.streams, good_text, broken, &component));
+    EXPECT(MILIEU_INVALID, milieu_component_tell(good.component, MILIEU_WORKING, good_text));
     /* Callbacks are let go of, as everywhere. */
     milieu_source *source;
     OK(milieu_source_new(

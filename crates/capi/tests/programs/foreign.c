@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <milieu/foreign.h>
+#include <milieu/modes.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -121,6 +122,72 @@ static milieu_result free_it(void *user, const milieu_event *event) {
     return MILIEU_OK;
 }
 
+/* A mode of the program: a number in words of its own, `<21.5>`. */
+static milieu_result quote(void *user, const milieu_event *event, uint32_t asked,
+    milieu_encoding *encoding) {
+    char words[64];
+    milieu_datum datum;
+    (void)user;
+    (void)asked;
+    OK(milieu_event_get(event, text("value"), &datum));
+    snprintf(words, sizeof words, "<%g>", datum.content.number);
+    return milieu_encoding_put(encoding, words, strlen(words));
+}
+
+static milieu_result unquote(void *user, milieu_text bytes, uint32_t asked,
+    milieu_decoding *decoding) {
+    char words[64];
+    double value;
+    (void)user;
+    CHECK(asked & MILIEU_MODE_BODY);
+    snprintf(words, sizeof words, MILIEU_TEXT_FORMAT, MILIEU_TEXT_ARGUMENTS(bytes));
+    if (sscanf(words, "<%lf>", &value) != 1) return milieu_fail(text("it is not quoted"));
+    return milieu_decoding_body(decoding, number, &value);
+}
+
+static void modes_are_served(void) {
+    const milieu_mode quoted = { MILIEU_ABI, 1, "quoted", "text/x-quoted", false, NULL, quote,
+        unquote, NULL };
+    const char *as_quoted = BEARER "Content-Type: text/x-quoted\r\n";
+    milieu_coordinator *coordinator;
+    milieu_streams *streams;
+    milieu_publisher *heat;
+    milieu_component *server;
+    milieu_text may_read = text("/weather/*"), may_publish = text("/guests/*");
+    milieu_http_access access = MILIEU_HTTP_ACCESS;
+    milieu_http_options options = MILIEU_HTTP_OPTIONS;
+    OK(milieu_coordinator_new(&coordinator));
+    OK(milieu_mode_define(coordinator, &quoted, NULL, NULL));
+    OK(milieu_streams_new(coordinator, NULL, &streams));
+    milieu_coordinator_free(coordinator);
+    OK(milieu_publisher_new(streams, text("/weather/heat"), number, true, &heat));
+    publish(heat, 21.5);
+    access.token = text(TOKEN);
+    access.rights.read = (milieu_names){ &may_read, 1 };
+    access.rights.publish = (milieu_names){ &may_publish, 1 };
+    options.accesses = &access;
+    options.access_count = 1;
+    OK(milieu_http_serve(streams, &options, &server));
+    unsigned port = port_of(server);
+    const char *told = answer(port, "GET /latest?flow=/weather/heat&mode=quoted", BEARER, "");
+    CHECK(strstr(told, "text/x-quoted") && strstr(told, "<21.5>"));
+    CHECK(strstr(answer(port, "GET /latest?flow=/weather/heat", BEARER, ""), "\"value\":21.5"));
+
+    milieu_subscription *read = subscribed(streams, "/guests/heat");
+    const char *post = "POST /events?name=/guests/heat";
+    milieu_datum datum;
+    CHECK(strstr(answer(port, post, as_quoted, "<7>"), "{\"accepted\":1}"));
+    OK(milieu_event_get(next(read), text("value"), &datum));
+    CHECK(datum.kind == MILIEU_F64 && datum.content.number == 7);
+    told = answer(port, post, as_quoted, "7");
+    CHECK(strncmp(told + 9, "400", 3) == 0 && strstr(told, "quoted: it is not quoted"));
+
+    milieu_component_free(server);
+    milieu_subscription_free(read);
+    milieu_publisher_free(heat);
+    milieu_streams_free(streams);
+}
+
 static void streams_are_served(void) {
     milieu_streams *streams = opened();
     milieu_publisher *heat, *hidden;
@@ -228,6 +295,164 @@ static void streams_are_served(void) {
     milieu_streams_free(streams);
 }
 
+static milieu_result served(milieu_streams *streams, const milieu_http_page *pages, size_t count,
+    milieu_component **server) {
+    milieu_http_access access = MILIEU_HTTP_ACCESS;
+    milieu_http_options options = MILIEU_HTTP_OPTIONS;
+    access.token = text(TOKEN);
+    access.measures = true;
+    options.accesses = &access;
+    options.access_count = 1;
+    options.pages = pages;
+    options.page_count = count;
+    return milieu_http_serve(streams, &options, server);
+}
+
+static void pages_are_shown_to_everybody(void) {
+    milieu_streams *streams = opened();
+    milieu_component *untouched = (milieu_component *)&number, *server = untouched;
+    char content[] = "<p>Hello";
+    milieu_http_page pages[] = {
+        { text("/"), text("text/html; charset=utf-8"), text(content) },
+        { text("/raw/a%20b"), text("application/octet-stream"), { "\0\xff\r\n", 4 } },
+        { text("/empty"), text("text/plain"), { NULL, 0 } },
+    };
+    OK(served(streams, pages, 3, &server));
+    memset(content, '!', sizeof content);
+    memset(&pages, 0, sizeof pages);
+    unsigned port = port_of(server);
+    const char *heads[] = { "", BEARER, "Authorization: Bearer wrong\r\n" };
+    for (int i = 0; i < 3; i++) {
+        const char *page = answer(port, "GET /", heads[i], "");
+        CHECK(strncmp(page + 9, "200", 3) == 0);
+        CHECK(strstr(page, "content-type: text/html; charset=utf-8\r\n"));
+        CHECK(strstr(page, "\r\n\r\n<p>Hello"));
+        page = answer(port, "GET /raw/a%20b", heads[i], "");
+        CHECK(strstr(page, "content-length: 4\r\n"));
+        page = strstr(page, "\r\n\r\n") + 4;
+        CHECK(memcmp(page, "\0\xff\r\n", 4) == 0);
+        CHECK(is_answered(port, "GET /empty", heads[i], "200"));
+    }
+    CHECK(is_answered(port, "GET /other", "", "401"));
+    CHECK(is_answered(port, "GET /other", BEARER, "404"));
+    CHECK(is_answered(port, "POST /", BEARER, "405"));
+    milieu_component_free(server);
+
+    server = untouched;
+    const struct {
+        const char *path, *media_type, *says;
+    } wrong[] = {
+        { "", "text/plain", "the page ``: a path begins with `/`" },
+        { "page", "text/plain", "the page `page`: a path begins with `/`" },
+        { "/ready", "text/plain", "the page `/ready`: the server answers there itself" },
+        { "/events", "text/plain", "the server answers there itself" },
+        { "/a", "text/plain", "the page `/a`: another page has this path" },
+        { "/{a}", "text/plain", "a blank as `%20`" },
+        { "/b\r\nb", "text/plain", "the page `/b\\r\\nb`: a path has" },
+        { "/caf\xc3\xa9", "text/plain", "other bytes as browsers do" },
+        { "/b", "", "the page `/b`: `` is no media type" },
+        { "/b", "text/plain\r\nA: b", "`text/plain\\r\\nA: b` is no media type" },
+    };
+    milieu_http_page two[] = { { text("/a"), text("text/plain"), { NULL, 0 } }, pages[0] };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        two[1].path = text(wrong[i].path);
+        two[1].media_type = text(wrong[i].media_type);
+        EXPECT(MILIEU_INVALID, served(streams, two, 2, &server));
+        SAYS(wrong[i].says);
+    }
+    two[1].path = text("/b");
+    two[1].media_type = text("text/\xff");
+    EXPECT(MILIEU_NOT_UTF8, served(streams, two, 2, &server));
+    SAYS("`media_type` is not UTF-8");
+    two[1].path = text("/\xff");
+    EXPECT(MILIEU_NOT_UTF8, served(streams, two, 2, &server));
+    two[1] = (milieu_http_page){ text("/b"), text("text/plain"), { NULL, 1 } };
+    EXPECT(MILIEU_NULL, served(streams, two, 2, &server));
+    SAYS("`content` is null");
+    EXPECT(MILIEU_NULL, served(streams, NULL, 1, &server));
+    SAYS("`pages` is null");
+    CHECK(server == untouched);
+    milieu_streams_free(streams);
+}
+
+/* A component may be told how it is by what a client publishes. */
+static milieu_result tell(void *user, const milieu_event *event) {
+    (void)event;
+    return milieu_component_tell(user, MILIEU_OVER, text(""));
+}
+
+static void the_program_says_how_it_is(void) {
+    milieu_streams *streams = opened(), *others = opened();
+    milieu_component *untouched = (milieu_component *)&number, *display = untouched, *server, *far;
+    EXPECT(MILIEU_INVALID, milieu_component_new(streams, text(""), text("spi"), &display));
+    SAYS("`id` is empty");
+    EXPECT(MILIEU_INVALID, milieu_component_new(streams, text("display"), text(""), &display));
+    SAYS("`kind` is empty");
+    CHECK(display == untouched);
+    OK(milieu_component_new(streams, text("display"), text("spi"), &display));
+    OK(served(streams, NULL, 0, &server));
+    OK(served(others, NULL, 0, &far));
+    unsigned port = port_of(server);
+    uint32_t status;
+    uint64_t received, sent;
+    milieu_text id, why;
+    OK(milieu_component_id(display, &id));
+    OK(milieu_component_status(display, &status, &why));
+    CHECK(has(id, "display") && id.length == 7 && status == MILIEU_STARTING && why.length == 0);
+    CHECK(is_answered(port, "GET /ready", "", "503"));
+    CHECK(is_answered(port_of(far), "GET /ready", "", "200"));
+    CHECK(strstr(answer(port, "GET /ready", BEARER, ""), "\r\n\r\ndisplay: starting\n"));
+    OK(milieu_component_tell(display, MILIEU_WORKING, text("nothing to say")));
+    CHECK(is_answered(port, "GET /ready", "", "200"));
+    OK(milieu_component_tell(display, MILIEU_FAILING, text("it is dark; plug it in")));
+    CHECK(strstr(answer(port, "GET /ready", BEARER, ""),
+        "\r\n\r\ndisplay: failing: it is dark; plug it in\n"));
+    OK(milieu_component_status(display, &status, &why));
+    CHECK(status == MILIEU_FAILING && has(why, "it is dark; plug it in"));
+    CHECK(strstr(answer(port, "GET /metrics", BEARER, ""),
+        "component_errors_total{component_id=\"display\"") == NULL);
+    CHECK(strstr(answer(port, "GET /metrics", BEARER, ""),
+        "component_sent_events_total{component_id=\"display\",component_type=\"spi\""));
+    OK(milieu_component_events(display, &received, &sent));
+    CHECK(received == 0 && sent == 0 && errors(display, "any") == 0);
+
+    EXPECT(MILIEU_INVALID, milieu_component_tell(display, 4, text("")));
+    SAYS("there is no status 4");
+    EXPECT(MILIEU_INVALID, milieu_component_tell(display, MILIEU_FAILING, text("")));
+    SAYS("`why` is empty");
+    EXPECT(MILIEU_INVALID, milieu_component_tell(server, MILIEU_WORKING, text("")));
+    SAYS("a server or a connection says itself how it is");
+    EXPECT(MILIEU_INVALID, milieu_mqtt_withdraw(display));
+    SAYS("no connection to a broker");
+    OK(milieu_component_status(display, &status, NULL));
+    CHECK(status == MILIEU_FAILING);
+
+    /* Within a callback of streams, and freed in one. */
+    const double value = 1;
+    milieu_publisher *publisher;
+    milieu_listener *telling, *freeing;
+    int calls = 0;
+    OK(milieu_publisher_new(streams, text("/end"), number, false, &publisher));
+    OK(milieu_listener_new(streams, text("/end"), tell, display, NULL, &telling));
+    publish(publisher, value);
+    OK(milieu_component_status(display, &status, NULL));
+    CHECK(status == MILIEU_OVER && is_answered(port, "GET /ready", "", "200"));
+    milieu_listener_free(telling);
+    OK(milieu_component_tell(display, MILIEU_STARTING, text("")));
+    to_free = display;
+    OK(milieu_listener_new(streams, text("/end"), free_it, &calls, NULL, &freeing));
+    publish(publisher, value);
+    CHECK(calls == 1 && is_answered(port, "GET /ready", "", "200"));
+    CHECK(strstr(answer(port, "GET /metrics", BEARER, ""), "\"display\"") == NULL);
+    EXPECT(MILIEU_FREED, milieu_component_tell(display, MILIEU_WORKING, text("")));
+    milieu_listener_free(freeing);
+    milieu_publisher_free(publisher);
+    milieu_component_free(server);
+    milieu_component_free(far);
+    milieu_streams_free(others);
+    milieu_streams_free(streams);
+}
+
 /* ---------------------------------------------------------------- MQTT */
 
 static void await_status(milieu_component *component, uint32_t expected) {
@@ -271,7 +496,7 @@ static void what_is_wrong_with_a_connection_is_told(milieu_streams *streams) {
     SAYS("the filter `a/#/b`");
     input.filter = text("a");
     input.mode = text("yaml");
-    EXPECT(MILIEU_INVALID, milieu_mqtt_connect(streams, &options, &connection));
+    EXPECT(MILIEU_NO_SUCH, milieu_mqtt_connect(streams, &options, &connection));
     SAYS("there is no mode `yaml`; there are");
     input.mode.length = 0;
     input.qos = 3;
@@ -381,8 +606,12 @@ static void a_broker_is_spoken_to(unsigned port, const char *client) {
 int main(int argc, char **argv) {
     CHECK(argc == 1 || argc == 3);
     OK(milieu_event_type_new(&number_layout, &number));
-    if (argc == 1) streams_are_served();
-    else a_broker_is_spoken_to((unsigned)atoi(argv[1]), argv[2]);
+    if (argc == 1) {
+        streams_are_served();
+    modes_are_served();
+        pages_are_shown_to_everybody();
+        the_program_says_how_it_is();
+    } else a_broker_is_spoken_to((unsigned)atoi(argv[1]), argv[2]);
     puts("ok");
     return 0;
 }

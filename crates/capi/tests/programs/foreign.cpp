@@ -87,6 +87,44 @@ static void streams_are_served() {
     ASSERT(has(answer(server, "GET /ping", ""), " 200 "));
 }
 
+static void pages_and_components_of_the_program() {
+    milieu::Coordinator coordinator;
+    milieu::Streams streams(coordinator);
+    milieu::HttpOptions options;
+    options.accesses = {{token}};
+    options.pages = {{"/", "text/html", "<p>Hello"}, {"/ping", "text/plain", ""}};
+    ASSERT(has(thrown(MILIEU_INVALID, [&] { (void)milieu::serve_http(streams, options); }),
+        "the page `/ping`: the server answers there itself"));
+    const std::string made(100000, 'a');
+    options.pages[1] = {"/made", "text/plain; charset=utf-8", made};
+    auto server = milieu::serve_http(streams, options);
+    options.pages.clear();
+    ASSERT(has(answer(server, "GET /", ""), "\r\n\r\n<p>Hello"));
+    const std::string page = answer(server, "GET /made", "");
+    ASSERT(has(page, "content-type: text/plain; charset=utf-8\r\n"));
+    ASSERT(page.size() > made.size() && has(page, "\r\n\r\n" + made));
+
+    ASSERT(has(answer(server, "GET /ready", ""), " 200 "));
+    {
+        milieu::Component display(streams, "display", "spi");
+        ASSERT(display.id() == "display" && display.status() == MILIEU_STARTING);
+        ASSERT(has(answer(server, "GET /ready", ""), " 503 "));
+        display.tell(MILIEU_FAILING, "it is dark");
+        ASSERT(display.failure() == "it is dark");
+        ASSERT(has(answer(server, "GET /ready", bearer), "display: failing: it is dark\n"));
+        display.tell(MILIEU_WORKING);
+        ASSERT(has(answer(server, "GET /ready", ""), " 200 "));
+        ASSERT(has(thrown(MILIEU_INVALID, [&] { display.tell(MILIEU_FAILING); }), "`why` is empty"));
+        thrown(MILIEU_INVALID, [&] { server.tell(MILIEU_WORKING); });
+        thrown(MILIEU_INVALID, [&] { display.withdraw(); });
+        thrown(MILIEU_INVALID, [&] { (void)milieu::Component(streams, "", "spi"); });
+        auto moved = std::move(display);
+        moved.tell(MILIEU_STARTING);
+        ASSERT(has(answer(server, "GET /ready", ""), " 503 "));
+    }
+    ASSERT(has(answer(server, "GET /ready", ""), " 200 "));
+}
+
 static void a_broker_is_spoken_to(std::uint16_t port, const std::string &client) {
     milieu::Coordinator coordinator;
     milieu::Streams streams(coordinator);
@@ -136,7 +174,9 @@ static void a_broker_is_spoken_to(std::uint16_t port, const std::string &client)
 
 int main(int argc, char **argv) {
     ASSERT(argc == 1 || argc == 3);
-    if (argc == 1) streams_are_served();
-    else a_broker_is_spoken_to(static_cast<std::uint16_t>(std::stoi(argv[1])), argv[2]);
+    if (argc == 1) {
+        streams_are_served();
+        pages_and_components_of_the_program();
+    } else a_broker_is_spoken_to(static_cast<std::uint16_t>(std::stoi(argv[1])), argv[2]);
     std::puts("ok");
 }

@@ -28,8 +28,7 @@ struct Wire {
 
 impl Wire {
     /// The mode of a request.
-    fn of(request: &Tree, otherwise: Option<&str>) -> Result<Wire, String> {
-        let modes = Modes::standard();
+    fn of(modes: &Modes, request: &Tree, otherwise: Option<&str>) -> Result<Wire, String> {
         let name = request["mode"].as_str().or(otherwise).unwrap_or("json");
         let mode = modes.named(name).ok_or_else(|| {
             let known: Vec<String> = modes
@@ -109,7 +108,7 @@ impl Shared {
                 return say(stream, &json!({"error": render(&source, &wrong, false)}));
             }
         };
-        let wire = match Wire::of(request, subscription.mode.as_deref()) {
+        let wire = match Wire::of(&self.modes.known(), request, subscription.mode.as_deref()) {
             Ok(wire) => wire,
             Err(wrong) => return say(stream, &json!({ "error": wrong })),
         };
@@ -146,7 +145,7 @@ impl Shared {
         request: &Tree,
     ) -> io::Result<()> {
         let name = request["name"].as_str().unwrap_or_default();
-        let wire = match Wire::of(request, None) {
+        let wire = match Wire::of(&self.modes.known(), request, None) {
             Ok(wire) => wire,
             Err(wrong) => return say(stream, &json!({ "error": wrong })),
         };

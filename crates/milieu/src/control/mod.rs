@@ -13,7 +13,7 @@
 //!  anything else                             {"error":"…"}
 //! ```
 //!
-//! Either may have a `"mode"`, one of `Modes::standard`; without it, a
+//! Either may have a `"mode"`, one of `Milieu::modes`; without it, a
 //! subscription has that of its flow (`| subscribe mode=cbor`), and else JSON. In
 //! modes other than JSON the lines end behind the answer, and frames begin: each
 //! is its length, 4 bytes with the greatest first, and so many bytes. Where the
@@ -50,6 +50,7 @@ use milieu_stream::link::Link;
 use milieu_stream::names::{Query, Rights as NameRights};
 use serde_json::{Value as Tree, json};
 
+use crate::streams::OwnModes;
 use crate::{Error, Milieu};
 
 /// The version of the protocol.
@@ -74,6 +75,7 @@ pub struct Control {
 
 struct Shared {
     streams: Streams,
+    modes: OwnModes,
     app: String,
     ended: AtomicBool,
     connections: AtomicUsize,
@@ -122,7 +124,8 @@ impl Milieu {
         let name = format!("{app}-{}.sock", std::process::id());
         let opened = sockets::open(&name);
         let opened = opened.and_then(|(path, listener)| {
-            Control::start(path, listener, app, self.streams().clone())
+            let (streams, modes) = (self.streams().clone(), self.kept.modes.clone());
+            Control::start(path, listener, app, streams, modes)
         });
         opened.map_err(Error::System)
     }
@@ -134,9 +137,11 @@ impl Control {
         listener: UnixListener,
         app: String,
         streams: Streams,
+        modes: OwnModes,
     ) -> io::Result<Control> {
         let shared = Arc::new(Shared {
             streams,
+            modes,
             app,
             ended: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

@@ -28,6 +28,7 @@ mod act;
 mod apply;
 mod follow;
 mod keep;
+mod modes;
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -47,6 +48,7 @@ pub use act::Acting;
 pub use apply::Applied;
 pub use follow::ContextReader;
 pub use keep::Keeping;
+pub(crate) use modes::OwnModes;
 
 /// What a program keeps for its streams.
 #[derive(Default)]
@@ -57,6 +59,7 @@ pub(crate) struct Kept {
     operators: Mutex<Vec<&'static Definition>>,
     clock: OnceLock<Arc<dyn Clock>>,
     followed: follow::Followed,
+    pub(crate) modes: modes::OwnModes,
 }
 
 /// A flow of a program: what can be done with its events.

@@ -6,7 +6,7 @@ use milieu_transfer::{Event, Span, Stream, Time};
 
 use super::driver::SourceId;
 use super::polled::Polled;
-use crate::source::{Source, Status};
+use crate::source::{Source, Status, Wait};
 
 /// Polls sources at the times that they ask for, in a time that passes only
 /// when it is told to: for tests, and for recordings that are run through at
@@ -40,7 +40,7 @@ use crate::source::{Source, Status};
 /// ```
 ///
 /// Descriptors are not looked at: a source that waits for one is polled by
-/// [`poll`](Stepped::poll) and at its times.
+/// [`poll`](Stepped::poll), after [`wake`](Stepped::wake), and at its times.
 pub struct Stepped {
     now: Time,
     next: u64,
@@ -101,6 +101,18 @@ impl Stepped {
             source.poll(self.now, &mut events);
         }
         events
+    }
+
+    /// Lets a source be polled when time next passes, whatever it waits for: one
+    /// that was told something, which its descriptor would say where time is real.
+    /// False: there is none, or it has not been polled yet or has ended.
+    pub fn wake(&mut self, id: SourceId) -> bool {
+        let wait = self.sources.get_mut(&id).and_then(|it| it.wait.as_mut());
+        let is_there = wait.is_some();
+        if let Some(wait) = wait {
+            *wait = Wait::Until(self.now);
+        }
+        is_there
     }
 
     /// Lets so much time pass, or go back, without polling: a machine that

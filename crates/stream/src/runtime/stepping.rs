@@ -25,6 +25,8 @@ struct Shared {
     sources: Mutex<HashMap<drive::SourceId, Known>>,
     /// Sources that have been dropped while others were polled.
     gone: Mutex<Vec<drive::SourceId>>,
+    /// Sources that are to be polled, whatever they wait for.
+    woken: Mutex<Vec<drive::SourceId>>,
 }
 
 struct Known {
@@ -57,6 +59,7 @@ impl Streams {
             stepped,
             sources: Mutex::default(),
             gone: Mutex::default(),
+            woken: Mutex::default(),
         }))
     }
 }
@@ -107,7 +110,10 @@ impl Stepping {
     /// When something wants to be done next.
     fn due(&self) -> Option<Time> {
         let sources = locked(&self.0.stepped).due();
-        sources.into_iter().chain(self.0.streams.due()).min()
+        let is_woken = !locked(&self.0.woken).is_empty();
+        let now = is_woken.then(|| self.0.clock.now());
+        let all = sources.into_iter().chain(self.0.streams.due());
+        all.chain(now).min()
     }
 
     /// Polls what is due. What was seen is published when nothing is locked.
@@ -116,6 +122,9 @@ impl Stepping {
         let mut stepped = locked(&self.0.stepped);
         for gone in std::mem::take(&mut *locked(&self.0.gone)) {
             stepped.remove(gone);
+        }
+        for woken in std::mem::take(&mut *locked(&self.0.woken)) {
+            stepped.wake(woken);
         }
         stepped.run(self.0.clock.now(), |id, events, status| {
             let mut sources = locked(&self.0.sources);
@@ -138,6 +147,13 @@ impl SteppedSource {
         let sources = locked(&self.stepping.0.sources);
         let known = sources.get(&self.polled);
         known.map_or(Status::Ended, |known| known.status.clone())
+    }
+
+    /// Lets the source be polled when time next passes, whatever it waits for: one
+    /// that was told something, as a recording is that shall stop. Any callback may
+    /// call it.
+    pub fn wake(&self) {
+        locked(&self.stepping.0.woken).push(self.polled);
     }
 
     /// The name that its events have.

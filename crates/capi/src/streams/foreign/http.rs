@@ -2,9 +2,9 @@
 
 use std::{io::ErrorKind, net::SocketAddr, time::Duration};
 
-use milieu_adapters::http::{self, Access, Bounds, Settings, Token};
+use milieu_adapters::http::{self, Access, Bounds, Page, Settings, Token};
 
-use super::{Foreign, Kept, components_of, milieu_component};
+use super::{Foreign, Kept, components_of, invalid, milieu_component};
 use crate::{
     abi::{MILIEU_INVALID, MILIEU_SYSTEM, milieu_result, milieu_text},
     call::{Failure, call, null, out},
@@ -25,6 +25,19 @@ pub struct milieu_http_access {
     pub rights: milieu_rights,
     /// Whether what was counted may be seen.
     pub measures: bool,
+}
+
+/// Something for browsers, as `foreign.h` lays it out.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct milieu_http_page {
+    /// Where it is.
+    pub path: milieu_text,
+    /// What it is.
+    pub media_type: milieu_text,
+    /// What it says.
+    pub content: milieu_text,
 }
 
 /// How a server is told to serve, as `foreign.h` lays it out.
@@ -50,6 +63,10 @@ pub struct milieu_http_options {
     pub origins: *const milieu_text,
     /// How many there are.
     pub origin_count: usize,
+    /// What is shown to everybody.
+    pub pages: *const milieu_http_page,
+    /// How many there are.
+    pub page_count: usize,
     /// How many connections there may be at a time.
     pub connections: u32,
     /// How many events may wait for one subscriber.
@@ -94,6 +111,8 @@ pub unsafe extern "C" fn milieu_http_serve(
         // SAFETY: as the caller vouches.
         let settings = unsafe { settings(options)? };
         let settings = settings.components(&components_of(&opened.milieu));
+        let own = opened.milieu.own_modes();
+        let settings = own.into_iter().fold(settings, Settings::mode);
         let serving = http::serve(opened.graph(), settings).map_err(|error| {
             let result = match error.kind() {
                 ErrorKind::InvalidInput => MILIEU_INVALID,
@@ -104,10 +123,6 @@ pub unsafe extern "C" fn milieu_http_serve(
         *server = Foreign::new(Kept::Serving(serving), opened);
         Ok(())
     })
-}
-
-fn invalid(message: impl std::fmt::Display) -> Failure {
-    Failure::new(MILIEU_INVALID, message)
 }
 
 /// # Safety
@@ -151,7 +166,13 @@ unsafe fn settings(options: &milieu_http_options) -> Result<Settings, Failure> {
         };
     }
     let settings = hosts.into_iter().fold(settings, Settings::host);
-    let settings = origins.into_iter().fold(settings, Settings::origin);
+    let mut settings = origins.into_iter().fold(settings, Settings::origin);
+    // SAFETY: as the caller vouches.
+    unsafe {
+        for given in read_slice(options.pages, options.page_count, "pages")? {
+            settings = settings.page(page(given)?);
+        }
+    }
     Ok(settings.bounds(bounds(options)))
 }
 
@@ -190,6 +211,27 @@ unsafe fn access(given: &milieu_http_access) -> Result<Access, Failure> {
         true => access.measuring(),
         false => access,
     })
+}
+
+/// A copy of a page.
+///
+/// # Safety
+///
+/// Everything that it leads to can be read.
+unsafe fn page(given: &milieu_http_page) -> Result<Page, Failure> {
+    // SAFETY: as the caller vouches.
+    let (path, media_type, content) = unsafe {
+        (
+            given.path.read("path")?,
+            given.media_type.read("media_type")?,
+            given.content.bytes("content")?,
+        )
+    };
+    Ok(Page::new(
+        path.to_owned(),
+        media_type.to_owned(),
+        content.to_owned(),
+    ))
 }
 
 /// # Safety

@@ -14,9 +14,9 @@ use std::{
 use milieu::{Milieu, stream::Status};
 use milieu_adapters::component::{Component, Components};
 
-use super::{Opened, source::within};
+use super::{Opened, Streams, milieu_streams, source::within};
 use crate::{
-    abi::{milieu_result, milieu_text},
+    abi::{MILIEU_INVALID, milieu_result, milieu_text},
     call::{Failure, call, out},
     handle::{self, Slot, handle},
 };
@@ -26,7 +26,7 @@ pub use http::*;
 #[cfg(feature = "mqtt")]
 pub use mqtt::*;
 
-/// A server or a connection.
+/// A server, a connection, or what the program says of something else.
 pub struct Foreign {
     kept: Kept,
     opened: Arc<Opened>,
@@ -39,6 +39,7 @@ enum Kept {
     Serving(milieu_adapters::http::Serving),
     #[cfg(feature = "mqtt")]
     Connection(milieu_adapters::mqtt::Connection),
+    Own(Arc<Component>),
 }
 
 handle!(Foreign, b"forn", "milieu_component");
@@ -62,6 +63,7 @@ impl Foreign {
             Kept::Serving(serving) => serving.component(),
             #[cfg(feature = "mqtt")]
             Kept::Connection(connection) => connection.component(),
+            Kept::Own(component) => component,
         }
     }
 
@@ -69,7 +71,7 @@ impl Foreign {
     /// another one waits for that.
     fn end(self, way: impl FnOnce(Kept) + Send + 'static) {
         let Foreign { kept, opened, .. } = self;
-        if within(&opened).is_ok() {
+        if matches!(kept, Kept::Own(_)) || within(&opened).is_ok() {
             return way(kept);
         }
         let ending = thread::Builder::new().name("milieu-end".to_owned());
@@ -84,7 +86,7 @@ impl Foreign {
     }
 }
 
-/// The servers and connections of each coordinator, which tell of each other.
+/// The components of each coordinator, of which its servers tell.
 static COMPONENTS: Mutex<Vec<(Weak<Milieu>, Components)>> = Mutex::new(Vec::new());
 
 fn components_of(milieu: &Arc<Milieu>) -> Components {
@@ -97,6 +99,86 @@ fn components_of(milieu: &Arc<Milieu>) -> Components {
     let components = Components::new();
     known.push((weak, components.clone()));
     components
+}
+
+fn invalid(message: impl std::fmt::Display) -> Failure {
+    Failure::new(MILIEU_INVALID, message)
+}
+
+/// Enters something that the program has.
+///
+/// # Safety
+///
+/// As `foreign.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_component_new(
+    streams: *const milieu_streams,
+    id: milieu_text,
+    kind: milieu_text,
+    component: *mut *mut milieu_component,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (Streams(opened), id, kind, component) = unsafe {
+            (
+                handle::shared(streams)?,
+                id.read("id")?,
+                kind.read("kind")?,
+                out(component, "component")?,
+            )
+        };
+        for (text, what) in [(id, "id"), (kind, "kind")] {
+            if text.is_empty() {
+                return Err(invalid(format_args!(
+                    "`{what}` is empty; say by it what `/ready` and `/metrics` call this"
+                )));
+            }
+        }
+        let own = components_of(&opened.milieu).add(id, kind.to_owned());
+        *component = Foreign::new(Kept::Own(own), opened);
+        Ok(())
+    })
+}
+
+/// Says how something is that the program has.
+///
+/// # Safety
+///
+/// As `foreign.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_component_tell(
+    component: *const milieu_component,
+    status: u32,
+    why: milieu_text,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (foreign, why) = unsafe { (handle::using(component)?, why.read("why")?) };
+        let Kept::Own(own) = &foreign.kept else {
+            return Err(invalid(
+                "a server or a connection says itself how it is; milieu_component_new makes what \
+                 the program says it of",
+            ));
+        };
+        let status = match (status, why) {
+            (0, _) => Status::Starting,
+            (1, _) => Status::Working,
+            (2, "") => {
+                return Err(invalid(
+                    "`why` is empty; say what is wrong, and how it is mended",
+                ));
+            }
+            (2, why) => Status::Failing(why.into()),
+            (3, _) => Status::Ended,
+            _ => {
+                return Err(invalid(format_args!(
+                    "there is no status {status}; there are those of milieu_status"
+                )));
+            }
+        };
+        own.say(status);
+        Ok(())
+    })
 }
 
 /// What it is called.

@@ -6,7 +6,7 @@ use milieu_adapters::mqtt::{
 };
 use serde_json::Value;
 
-use super::{Foreign, Kept, components_of, milieu_component};
+use super::{Foreign, Kept, components_of, invalid, milieu_component};
 use crate::{
     abi::{MILIEU_INVALID, MILIEU_SYSTEM, MILIEU_WRONG_FLOW, milieu_result, milieu_text},
     call::{Failure, call, null, out},
@@ -16,6 +16,7 @@ use crate::{
         Opened, Streams,
         abi::{milieu_datum, milieu_delivery},
         milieu_streams,
+        mode::named,
         subscription::delivery,
     },
     text::read_slice,
@@ -213,14 +214,11 @@ pub unsafe extern "C" fn milieu_mqtt_withdraw(connection: *mut milieu_component)
                 Kept::Connection(connection) => connection.withdraw(),
                 #[cfg(feature = "http")]
                 Kept::Serving(_) => {}
+                Kept::Own(_) => {}
             });
         }
         Ok(())
     })
-}
-
-fn invalid(message: impl std::fmt::Display) -> Failure {
-    Failure::new(MILIEU_INVALID, message)
 }
 
 /// # Safety
@@ -259,13 +257,14 @@ unsafe fn settings(opened: &Opened, options: &milieu_mqtt_options) -> Result<Set
     if options.keep_alive_seconds > 0 {
         settings = settings.keep_alive_seconds(options.keep_alive_seconds);
     }
+    let modes = opened.milieu.modes();
     // SAFETY: as the caller vouches.
     unsafe {
         for given in read_slice(options.inputs, options.input_count, "inputs")? {
-            settings = settings.input(input(given)?);
+            settings = settings.input(input(&modes, given)?);
         }
         for given in read_slice(options.outputs, options.output_count, "outputs")? {
-            settings = settings.output(output(opened, given)?);
+            settings = settings.output(output(opened, &modes, given)?);
         }
         for given in read_slice(options.devices, options.device_count, "devices")? {
             settings = settings.device(device(given)?);
@@ -300,24 +299,13 @@ fn qos(given: u32) -> Result<QoS, Failure> {
 }
 
 /// How events are written: nothing where nothing is said.
-fn payload(mode: &str, whole_events: bool) -> Result<Option<Payload>, Failure> {
+fn payload(modes: &Modes, mode: &str, whole_events: bool) -> Result<Option<Payload>, Failure> {
     let name = match (mode, whole_events) {
         ("", false) => return Ok(None),
         ("", true) => "json",
         (mode, _) => mode,
     };
-    let known = Modes::standard();
-    let mode = known.named(name).cloned().ok_or_else(|| {
-        let names: Vec<String> = known
-            .offers()
-            .iter()
-            .map(|it| it.name.to_string())
-            .collect();
-        invalid(format_args!(
-            "there is no mode `{name}`; there are {}",
-            names.join(", ")
-        ))
-    })?;
+    let mode = named(modes, name)?;
     Ok(Some(match whole_events {
         true => Payload::Event(mode),
         false => Payload::Body(mode),
@@ -327,7 +315,7 @@ fn payload(mode: &str, whole_events: bool) -> Result<Option<Payload>, Failure> {
 /// # Safety
 ///
 /// Its texts can be read.
-unsafe fn input(given: &milieu_mqtt_input) -> Result<Input, Failure> {
+unsafe fn input(modes: &Modes, given: &milieu_mqtt_input) -> Result<Input, Failure> {
     // SAFETY: as the caller vouches.
     let (filter, under, mode) = unsafe {
         (
@@ -337,7 +325,7 @@ unsafe fn input(given: &milieu_mqtt_input) -> Result<Input, Failure> {
         )
     };
     let input = Input::new(filter, under).qos(qos(given.qos)?);
-    Ok(match payload(mode, given.whole_events)? {
+    Ok(match payload(modes, mode, given.whole_events)? {
         Some(payload) => input.payload(payload),
         None => input,
     })
@@ -346,7 +334,11 @@ unsafe fn input(given: &milieu_mqtt_input) -> Result<Input, Failure> {
 /// # Safety
 ///
 /// Everything that it leads to can be read.
-unsafe fn output(opened: &Opened, given: &milieu_mqtt_output) -> Result<Output, Failure> {
+unsafe fn output(
+    opened: &Opened,
+    modes: &Modes,
+    given: &milieu_mqtt_output,
+) -> Result<Output, Failure> {
     // SAFETY: as the caller vouches.
     let (flow, topic, mode, delivery) = unsafe {
         (
@@ -360,7 +352,7 @@ unsafe fn output(opened: &Opened, given: &milieu_mqtt_output) -> Result<Output, 
     let mut output = Output::new(flow, topic)
         .qos(qos(given.qos)?)
         .delivery(delivery);
-    if let Some(payload) = payload(mode, given.whole_events)? {
+    if let Some(payload) = payload(modes, mode, given.whole_events)? {
         output = output.payload(payload);
     }
     if given.retained {
