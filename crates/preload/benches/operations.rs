@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use std::thread::JoinHandle;
 
 use measure::{Loop, Operation, alone, answer, paired};
-use milieu_threads::attributes::SCHED_TEK;
+use milieu_threads::attributes::{Attributes, Role, SCHED_TEK};
+use milieu_threads::host::{Described, Functions, POLICY, Request};
 
 type Lock = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
 type Create = unsafe extern "C" fn(
@@ -107,6 +108,64 @@ fn lock_mediated() -> Loop {
     lock_served()
 }
 
+/// What programs have of `milieu/threads.h`: a table of functions, which they ask for once.
+fn told() -> &'static Functions {
+    static TOLD: OnceLock<usize> = OnceLock::new();
+    let told = TOLD.get_or_init(|| {
+        type Ask = unsafe extern "C" fn(libc::pthread_t, c_int, *mut Request) -> c_int;
+        // SAFETY: the function of this name has this type, of this policy.
+        let ask: Ask = unsafe { std::mem::transmute(served("pthread_setschedparam")) };
+        let mut request = Request {
+            param: libc::sched_param { sched_priority: 1 },
+            here: null(),
+        };
+        // SAFETY: the request lives.
+        let said = unsafe { ask(libc::pthread_self(), POLICY, &raw mut request) };
+        assert_eq!(said, 0, "it is served");
+        request.here as usize
+    });
+    // SAFETY: whoever serves a process has it until that ends.
+    unsafe { &*(*told as *const Functions) }
+}
+
+fn described() -> Box<Described> {
+    let role = Role::new("gas-detection").expect("a role");
+    Box::new(Described::of(&Attributes::of(role)))
+}
+
+fn attributes_get() -> Loop {
+    let (here, mut into) = (told(), described());
+    Box::new(move |times| {
+        for _ in 0..times {
+            // SAFETY: this thread lives, and so does the description.
+            unsafe { (here.get_attributes)(libc::pthread_self(), &raw mut *into) };
+        }
+    })
+}
+
+fn attributes_set() -> Loop {
+    let (here, said) = (told(), described());
+    Box::new(move |times| {
+        for _ in 0..times {
+            // SAFETY: this thread lives, and so does the description.
+            unsafe { (here.set_attributes)(libc::pthread_self(), &raw const *said) };
+        }
+    })
+}
+
+/// The C library's own question about a thread.
+fn policy_get() -> Loop {
+    Box::new(|times| {
+        let (mut policy, mut param) = (0, libc::sched_param { sched_priority: 0 });
+        for _ in 0..times {
+            // SAFETY: this thread lives, and so does what is written to.
+            unsafe {
+                libc::pthread_getschedparam(libc::pthread_self(), &mut policy, &mut param);
+            }
+        }
+    })
+}
+
 extern "C" fn returns(argument: *mut c_void) -> *mut c_void {
     argument
 }
@@ -139,6 +198,9 @@ const OPERATIONS: &[Operation] = &[
     paired("lock-served", lock_served, lock),
     alone("create", create),
     paired("create-served", create_served, create),
+    alone("policy-get", policy_get),
+    paired("attributes-get", attributes_get, policy_get),
+    paired("attributes-set", attributes_set, policy_get),
     alone("lock-beside", lock_beside),
     paired("lock-mediated", lock_mediated, lock_beside),
 ];

@@ -65,7 +65,7 @@ fn named_by_bytes(served: &Served, thread: pthread_t, name: &[u8]) {
         return;
     };
     let identity = identity_of(thread);
-    if state::record_of(served, identity).is_some_and(|it| it.is_said()) {
+    if state::is_said(served, identity) {
         return;
     }
     served.prepares(&rule.attributes);

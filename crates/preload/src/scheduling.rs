@@ -285,8 +285,7 @@ pub unsafe extern "C" fn sched_getparam(thread: pid_t, param: *mut sched_param) 
 /// has made so it knows nothing, and is told of its own policy.
 fn said_critical(thread: pthread_t) -> Option<Attributes> {
     let critical = get(thread).ok().filter(Attributes::is_time_critical)?;
-    let record = state::record_of(state::served()?, identity_of(thread))?;
-    record.is_said().then_some(critical)
+    state::is_said(state::served()?, identity_of(thread)).then_some(critical)
 }
 
 /// A thread that is not where the program wants it, and what that is.

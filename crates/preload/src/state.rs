@@ -135,7 +135,13 @@ pub fn is_loader_free() -> bool {
 }
 
 /// The process, which begins to be served unless it was; none where that has failed.
+#[inline]
 pub fn serve() -> Option<&'static Served> {
+    served().or_else(begin_once)
+}
+
+#[cold]
+fn begin_once() -> Option<&'static Served> {
     if !HAS_BEGUN.swap(true, Ordering::AcqRel) {
         begin();
     }
@@ -587,6 +593,22 @@ pub fn own_record(served: &Served) -> Option<&'static Record> {
         let record = libc::pthread_getspecific(served.key);
         record.cast::<Record>().as_ref()
     }
+}
+
+/// A program has said itself what a thread is for: patterns do not count any more.
+pub fn set_said(served: &Served, identity: u64) {
+    // Without patterns nobody asks, and whoever is critical was made so by the program.
+    if served.rules.is_empty() {
+        return;
+    }
+    if let Some(record) = record_of(served, identity) {
+        record.set_said();
+    }
+}
+
+/// Whether a program has said itself what a thread is for.
+pub fn is_said(served: &Served, identity: u64) -> bool {
+    served.rules.is_empty() || record_of(served, identity).is_some_and(|it| it.is_said())
 }
 
 /// The record of a thread, mostly of this one, which need not be looked for.

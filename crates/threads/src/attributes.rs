@@ -116,6 +116,22 @@ impl Role {
         Ok(role)
     }
 
+    /// The role of a text that ends with a zero and needs no closer look, as nearly all do
+    /// not.
+    #[must_use]
+    #[inline]
+    pub(crate) fn plain(text: &[u8]) -> Option<Role> {
+        let mut role = Role::NONE;
+        for (into, byte) in role.0.iter_mut().zip(text) {
+            match byte {
+                0 => return Some(role),
+                byte if is_plain(byte) => *into = *byte,
+                _ => return None,
+            }
+        }
+        (text.get(Role::BYTES_MAX) == Some(&0)).then_some(role)
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -123,6 +139,13 @@ impl Role {
         let text = self.0.get(..end.unwrap_or(Role::BYTES_MAX));
         text.and_then(|it| core::str::from_utf8(it).ok())
             .unwrap_or("")
+    }
+
+    /// The bytes of the name, and zeros behind them.
+    #[must_use]
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8; Role::BYTES_MAX] {
+        &self.0
     }
 
     /// Whether nobody named it.
@@ -159,7 +182,6 @@ impl Role {
     pub(crate) fn checked(words: [u64; 3]) -> Option<Role> {
         let role = Role::of_words(words);
         // Nearly all: words of letters with nothing between them.
-        let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"-_.".contains(it);
         let length = role.0.iter().position(|it| !is_plain(it));
         let rest = role.0.split_at(length.unwrap_or(Role::BYTES_MAX)).1;
         if rest.iter().all(|it| *it == 0) {
@@ -170,6 +192,22 @@ impl Role {
         let name = core::str::from_utf8(name).ok()?;
         (rest.iter().all(|it| *it == 0) && Role::new(name).is_ok()).then_some(role)
     }
+}
+
+/// Whether every name of such bytes is a role.
+#[inline]
+fn is_plain(byte: &u8) -> bool {
+    const PLAIN: [bool; 256] = {
+        let mut plain = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let it = byte as u8;
+            plain[byte] = it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
+            byte += 1;
+        }
+        plain
+    };
+    PLAIN[*byte as usize]
 }
 
 impl fmt::Debug for Role {

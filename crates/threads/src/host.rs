@@ -38,6 +38,8 @@ pub struct Described {
 
 impl Described {
     /// These attributes.
+    // Part of whoever asks, so that they stay in registers on their way.
+    #[inline(always)]
     #[must_use]
     pub fn of(attributes: &Attributes) -> Described {
         let stack = attributes.stack().map_or(0, |it| it.bytes());
@@ -54,6 +56,7 @@ impl Described {
     ///
     /// # Errors
     /// `EINVAL` if there are none such.
+    #[inline]
     pub fn attributes(&self) -> Result<Attributes, c_int> {
         let invalid = |_| libc::EINVAL;
         let mut attributes = Attributes::of(role_in(&self.role.map(|it| it as u8))?);
@@ -117,12 +120,11 @@ impl Information {
 }
 
 /// A role, with a zero behind it.
+#[inline(always)]
 fn text_of(role: Role) -> [c_char; 32] {
     let mut text = [0; 32];
-    for (into, byte) in text.iter_mut().zip(role.as_str().bytes()) {
-        *into = byte as c_char;
-    }
-    text
+    text[..Role::BYTES_MAX].copy_from_slice(role.bytes());
+    text.map(|it| it as c_char)
 }
 
 fn size(bytes: u64) -> size_t {
@@ -134,6 +136,9 @@ fn size(bytes: u64) -> size_t {
 /// # Errors
 /// `EINVAL` if it is none.
 pub fn role_in(bytes: &[u8]) -> Result<Role, c_int> {
+    if let Some(role) = Role::plain(bytes) {
+        return Ok(role);
+    }
     let text = CStr::from_bytes_until_nul(bytes).map_err(|_| libc::EINVAL)?;
     let name = text.to_str().map_err(|_| libc::EINVAL)?;
     Role::new(name).map_err(|_| libc::EINVAL)

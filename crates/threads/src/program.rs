@@ -394,10 +394,9 @@ impl Program {
     /// If it is not listed, or if its line is being written to.
     pub fn set(&self, identity: u64, to: &Attributes) -> Result<(), TableError> {
         let lines = self.table.lines();
-        let before = lines.entry(identity)?;
-        let slot = lines.set(identity, to)?;
-        let is_same = Kind::from(&before.attributes) == Kind::from(to);
-        if !is_same || before.is_demoted {
+        let (slot, before, was_demoted) = lines.exchange(identity, to)?;
+        let is_same = Kind::from(&before) == Kind::from(to);
+        if !is_same || was_demoted {
             lines.update(identity, |it| it.is_demoted = false)?;
             self.look_at(slot);
         }

@@ -72,7 +72,7 @@ pub use limits::Limits;
 pub use messagepack::MessagePack;
 pub use milieu_keys::Name;
 pub use mode::{Decode, Encode, Mode};
-pub use modes::{Modes, Offer, OfferError};
+pub use modes::{Modes, Offer, OfferError, is_media_type};
 pub use outlet::{Outlet, ReceiverId};
 pub use press::{Place, Press};
 pub use private::{MayRead, MaySet, Private, Rights};

@@ -51,6 +51,18 @@ impl fmt::Display for OfferError {
 
 impl std::error::Error for OfferError {}
 
+/// Whether a text is a type and a subtype, as media types are without parameters
+/// (RFC 9110, section 8.3.1).
+#[must_use]
+pub fn is_media_type(text: &str) -> bool {
+    let is_token = |word: &str| {
+        let is_in = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !word.is_empty() && word.bytes().all(is_in)
+    };
+    let parts = text.split_once('/');
+    parts.is_some_and(|(kind, of)| is_token(kind) && is_token(of))
+}
+
 /// The modes that a program knows, those it likes best first. A mode whose
 /// encoding has several versions stands here once for each that it can write.
 ///
@@ -89,6 +101,11 @@ impl Modes {
     /// Adds a mode, which is liked less than the others.
     pub fn add(&mut self, mode: Arc<dyn Mode>) {
         self.0.push(mode);
+    }
+
+    /// All of them, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Mode>> {
+        self.0.iter()
     }
 
     /// The mode of this name in its first place.

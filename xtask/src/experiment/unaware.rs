@@ -1,5 +1,5 @@
-//! Programs that know nothing of Milieu, in C, and the preload that serves them: what
-//! stands in `experiments/PAPER/unaware`.
+//! Programs that know nothing of Milieu, or only a header of it, in C, and the preload
+//! that serves them: what stands in `experiments/PAPER/unaware`.
 //!
 //! ```text
 //! NAME.c      a program: `NAME`, and `NAME-32` for the same machine with 32 bits
@@ -108,6 +108,8 @@ pub fn build(folder: &Path, machine: Machine) -> Result<Made> {
         let mut compiler = process::command(machine.compiler());
         compiler
             .args(["-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror"])
+            .arg("-I")
+            .arg(process::root().join("crates/preload/include"))
             .args(["-pthread", "-Wl,--build-id", "-o"])
             .args([&program, &source]);
         if !compiler.status()?.success() {

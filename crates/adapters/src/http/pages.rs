@@ -123,16 +123,10 @@ fn check_path(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether it is a type and a subtype, perhaps with parameters (RFC 9110, section
-/// 8.3.1).
+/// Whether it is a media type, perhaps with parameters.
 fn is_media_type(text: &str) -> bool {
-    let is_token = |word: &str| {
-        let is_in = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        !word.is_empty() && word.bytes().all(is_in)
-    };
     let (kind, _) = text.split_once(';').unwrap_or((text, ""));
-    let parts = kind.trim_end().split_once('/');
-    parts.is_some_and(|(kind, of)| is_token(kind) && is_token(of))
+    milieu_transfer::is_media_type(kind.trim_end())
 }
 
 #[cfg(test)]

@@ -120,12 +120,13 @@ fn mode_of(server: &Server, headers: &HeaderMap) -> Result<(Arc<dyn Mode>, bool)
     let given = headers.get(header::CONTENT_TYPE);
     let given = given.and_then(|given| given.to_str().ok());
     let given = given.unwrap_or_default().split(';').next();
-    let given = given.unwrap_or_default().trim().to_ascii_lowercase();
-    if given == "application/x-ndjson" {
+    let given = given.unwrap_or_default().trim();
+    let is_given = |media_type: &str| media_type.eq_ignore_ascii_case(given);
+    if is_given("application/x-ndjson") {
         return Ok((server.mode(Some("json"))?, true));
     }
     let modes = &server.settings.modes;
-    let mode = modes.iter().find(|mode| mode.media_type() == given);
+    let mode = modes.iter().find(|mode| is_given(mode.media_type()));
     let mode = mode.cloned().ok_or_else(|| {
         let known: Vec<&str> = modes.iter().map(|mode| mode.media_type()).collect();
         let message = format!(

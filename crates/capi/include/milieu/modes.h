@@ -112,13 +112,17 @@ typedef struct milieu_encoding milieu_encoding;
 /** Where a mode says what a frame means; valid during the callback. */
 typedef struct milieu_decoding milieu_decoding;
 
-/** Makes what an encoder or a decoder is to have, and is handed as `state`. */
+/**
+ * Makes what an encoder or a decoder is to have, and is handed as `state`. If this fails, so does
+ * each frame.
+ */
 typedef milieu_result (*milieu_mode_begin)(void *user, bool decodes, void **state);
 
 /**
  * Makes a frame of an event, by milieu_encoding_put and milieu_encoding_event. What the receiver may
- * not see is not in the event. `asked` says what for, MILIEU_MODE_*; without MILIEU_MODE_PRIVATE
- * there is nothing private in it. If this fails, the event counts as not sent.
+ * not see is not in the event: `asked` says what for, MILIEU_MODE_*, and without MILIEU_MODE_PRIVATE
+ * there is nothing private in it, so that it is no struct with private fields that are not
+ * MILIEU_OPTIONAL. If this fails, the event counts as not sent.
  */
 typedef milieu_result (*milieu_mode_encode)(void *state, const milieu_event *event,
     uint32_t asked, milieu_encoding *encoding);
@@ -126,7 +130,8 @@ typedef milieu_result (*milieu_mode_encode)(void *state, const milieu_event *eve
 /**
  * Says what a frame means: by milieu_decoding_header and milieu_decoding_body or
  * milieu_decoding_datum, or by milieu_decoding_event; with MILIEU_MODE_BODY without a header. The
- * bytes are whatever the other side has sent. If this fails, what milieu_fail has said is why.
+ * bytes are whatever the other side has sent. If this fails, what milieu_fail has said is why; where
+ * something private would have been set, that is.
  */
 typedef milieu_result (*milieu_mode_decode)(void *state, milieu_text bytes, uint32_t asked,
     milieu_decoding *decoding);
@@ -153,9 +158,10 @@ typedef struct milieu_mode {
 
 /**
  * Makes a mode known to a coordinator, at any time; what is opened afterwards has it. Callbacks come
- * from any thread, those of one state one at a time; they run as callbacks of streams do. `destroy` is called when neither the coordinator nor anybody else has the mode any more.
+ * from any thread, those of one state one at a time; they run as callbacks of streams do. `destroy`
+ * is called when neither the coordinator nor anybody else has the mode any more.
  *
- * MILIEU_WRONG_NAME: there is a mode of this name. MILIEU_WRONG_LAYOUT: its name or media type is none.
+ * MILIEU_WRONG_NAME: its name or media type is none, or another mode has it.
  */
 MILIEU_CHECKED milieu_result milieu_mode_define(const milieu_coordinator *coordinator,
     const milieu_mode *mode, void *user, milieu_destroy destroy);
@@ -189,7 +195,7 @@ MILIEU_CHECKED milieu_result milieu_decoding_datum(milieu_decoding *decoding, mi
 /**
  * The event that bytes mean in a mode of Milieu, header and body; with MILIEU_MODE_BODY the body.
  *
- * MILIEU_NO_SUCH: Milieu has no such mode. MILIEU_UNFIT: they are not what it prescribes.
+ * MILIEU_INVALID: header or body was said already; or these are said afterwards. MILIEU_NO_SUCH: Milieu has no such mode. MILIEU_UNFIT: they are not what it prescribes.
  */
 MILIEU_CHECKED milieu_result milieu_decoding_event(milieu_decoding *decoding, milieu_text mode,
     milieu_text bytes);

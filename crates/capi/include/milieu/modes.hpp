@@ -123,6 +123,19 @@ private:
     std::uint32_t asked_;
 };
 
+/** What every event has, as a mode says it. */
+struct EventHeader {
+    /** The name of its stream. */
+    std::string_view name;
+    /** Who publishes. */
+    std::string_view origin = {};
+    /** Which life of the publisher it is of, and its number in that. */
+    std::uint64_t incarnation = 0;
+    std::uint64_t sequence = 0;
+    /** When it was, which has to be said, and how well that is known. */
+    Quality quality = {};
+};
+
 /** Where a mode says what a frame means; it is lent. */
 class Decoding {
 public:
@@ -134,8 +147,10 @@ public:
     /** Whether it is a body alone, which has no header. */
     bool is_body() const noexcept { return (asked_ & MILIEU_MODE_BODY) != 0; }
     /** What the event is called, when it was and how well that is known. */
-    void header(const milieu_header &header) const {
-        detail::check(milieu_decoding_header(decoding_, &header));
+    void header(const EventHeader &header) const {
+        const milieu_header given = {detail::text(header.name), detail::text(header.origin),
+            header.incarnation, header.sequence, detail::quality(header.quality)};
+        detail::check(milieu_decoding_header(decoding_, &given));
     }
     /** The body, as a struct that MILIEU_EVENT names, or a plain value. */
     template <class T>

@@ -87,8 +87,8 @@ MILIEU_CHECKED milieu_result milieu_source_open(const milieu_streams *streams, m
  * and valid until the callback returns.
  *
  * If it fails, or calls milieu_feed_failing, the status of the source has that as the reason, with
- * the text and its line, until a text is as it should be; the source goes on, and what was
- * published stays so. It does not say what the source waits for: milieu_feed_wait,
+ * the text and its line, until a text makes an event; the source goes on, and what was published
+ * stays so. It does not say what the source waits for: milieu_feed_wait,
  * milieu_feed_wait_readable, milieu_feed_descriptor and milieu_feed_end are MILIEU_INVALID.
  */
 typedef milieu_result (*milieu_format)(void *user, milieu_feed *feed, milieu_text text);
@@ -126,27 +126,27 @@ MILIEU_CHECKED milieu_result milieu_source_open_with(const milieu_streams *strea
  * A source `replay.csv`, `replay.json_lines` or `replay.nmea`, in a file or in memory, is stopped
  * and moved within, by callbacks too. Other sources get MILIEU_INVALID. What a recording is told
  * holds from that moment on; in virtual time its events come when time next passes. Of one that has
- * ended nothing comes of it.
+ * ended nothing comes of it. As all of a source, these are for one thread at a time: MILIEU_BUSY.
  */
 
 /** Stops a recording until milieu_replay_resume. */
-milieu_result milieu_replay_pause(const milieu_source *source);
+MILIEU_CHECKED milieu_result milieu_replay_pause(const milieu_source *source);
 
 /** Goes on where it was stopped. */
-milieu_result milieu_replay_resume(const milieu_source *source);
+MILIEU_CHECKED milieu_result milieu_replay_resume(const milieu_source *source);
 
 /**
  * Goes on with the first row that was recorded at this time or later; with the parameter `lead`, it
  * is exactly there, and what was recorded shortly before comes at once. Where there is no such row,
  * the next pass begins; without a next pass it ends.
  */
-milieu_result milieu_replay_seek(const milieu_source *source, int64_t time_ns);
+MILIEU_CHECKED milieu_result milieu_replay_seek(const milieu_source *source, int64_t time_ns);
 
 /**
  * Goes on so many times as fast as it was recorded; with INFINITY, as fast as it can be read.
  * MILIEU_INVALID: it is no number, 0 or less.
  */
-milieu_result milieu_replay_pace(const milieu_source *source, double times);
+MILIEU_CHECKED milieu_result milieu_replay_pace(const milieu_source *source, double times);
 
 /**
  * Which recorded time it is now. MILIEU_NOW: none, before the first row, where it is replayed as fast

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     ffi::c_void,
+    marker::PhantomData,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Arc, mpsc},
 };
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{
     abi::{MILIEU_BUSY, MILIEU_INVALID, MILIEU_OK, milieu_destroy, milieu_result, milieu_text},
-    call::{Failure, call, null, out, said},
+    call::{Before, Failure, call, null, out},
     handle::{self, Slot, handle},
     scope::User,
 };
@@ -85,29 +86,56 @@ struct Looking {
 
 /// A source that tells when it is gone.
 struct Telling<S> {
-    source: S,
+    /// There until it goes.
+    source: Option<S>,
     // The last to be dropped.
     _gone: mpsc::Sender<()>,
 }
 
+impl<S> Drop for Telling<S> {
+    fn drop(&mut self) {
+        // What the program does when it lets go of it cannot wait for who drops it.
+        let _inside = Inside::callback();
+        drop(self.source.take());
+    }
+}
+
 impl<S: Polling> Polling for Telling<S> {
     fn poll(&mut self, feed: &mut Feed<'_>) -> Wait {
-        self.source.poll(feed)
+        let source = self.source.as_mut();
+        source.map_or(Wait::Ended, |source| source.poll(feed))
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.source.descriptor()
+        self.source.as_ref()?.descriptor()
     }
 }
 
 thread_local! {
-    /// How many sources this thread polls, one in the other.
-    static POLLING: Cell<u32> = const { Cell::new(0) };
+    /// How many callbacks run in this thread, one in the other, of which the graph does
+    /// not know.
+    static CALLBACKS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A callback of streams runs in this thread for as long as this is there.
+pub(crate) struct Inside(PhantomData<*const ()>);
+
+impl Inside {
+    pub fn callback() -> Inside {
+        CALLBACKS.set(CALLBACKS.get() + 1);
+        Inside(PhantomData)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        CALLBACKS.set(CALLBACKS.get() - 1);
+    }
 }
 
 /// Refuses to wait within a callback of streams, which they wait for.
 pub(crate) fn within(opened: &Opened) -> Result<(), Failure> {
-    if !opened.graph().is_inside() && POLLING.get() == 0 {
+    if !opened.graph().is_inside() && CALLBACKS.get() == 0 {
         return Ok(());
     }
     Err(Failure::new(
@@ -120,16 +148,13 @@ pub(crate) fn within(opened: &Opened) -> Result<(), Failure> {
 impl Polling for Looking {
     fn poll(&mut self, feed: &mut Feed<'_>) -> Wait {
         let descriptor = &raw mut self.descriptor;
-        let (result, Fed { wait, failing, .. }) = Fed::lend(feed, descriptor, |seen| {
+        let (failed, Fed { wait, failing, .. }) = Fed::lend(feed, descriptor, |seen| {
             // SAFETY: the program has handed over both for this.
             unsafe { (self.poll)(self.user.data(), seen) }
         });
-        if result != MILIEU_OK {
+        if let Some(why) = failed {
             if failing.is_none() {
-                feed.failing(format_args!(
-                    "the callback has failed, and is polled no more: {}",
-                    said()
-                ));
+                feed.failing(format_args!("the callback is polled no more: {why}"));
             }
             return Wait::Ended;
         }
@@ -148,22 +173,26 @@ impl Polling for Looking {
 }
 
 impl Fed {
-    /// Lends a feed to a callback, and gives back what that has said.
+    /// Lends a feed to a callback, and gives back why that has failed and what it has said.
     pub(super) fn lend(
         feed: &mut Feed<'_>,
         descriptor: *mut Option<OwnedFd>,
         callback: impl FnOnce(*mut milieu_feed) -> milieu_result,
-    ) -> (milieu_result, Fed) {
+    ) -> (Option<String>, Fed) {
         let inside = Fed {
             feed: std::ptr::from_mut(feed).cast(),
             wait: None,
             descriptor,
             failing: None,
         };
-        POLLING.set(POLLING.get() + 1);
-        let ended = Lent::during(inside, callback);
-        POLLING.set(POLLING.get() - 1);
-        ended
+        let _inside = Inside::callback();
+        let before = Before::callback();
+        let (result, fed) = Lent::during(inside, callback);
+        let failed = (result != MILIEU_OK).then(|| match before.said(result).why {
+            why if why.is_empty() => "it has failed, and has not said why".to_owned(),
+            why => why,
+        });
+        (failed, fed)
     }
 
     /// Refuses a format, which does not say what its source waits for.
@@ -228,7 +257,7 @@ pub(super) fn add(
 ) -> Result<Source, Failure> {
     let (telling, gone) = mpsc::channel();
     let source = Telling {
-        source,
+        source: Some(source),
         _gone: telling,
     };
     let polled = match &opened.stepping {

@@ -41,6 +41,8 @@ pub struct EventType {
     /// Whether it may be copied as it is: it has no pointers and every pattern of
     /// bits is one of its values.
     is_flat: bool,
+    /// Whether only some may see all of it.
+    has_private: bool,
     /// What it extends, and where in the struct that is.
     parent: Option<(usize, &'static EventType)>,
     kind: OnceLock<Kind<Record>>,
@@ -231,11 +233,7 @@ impl EventType {
 
     /// Whether only some may see all of it.
     pub(crate) fn has_private(&self) -> bool {
-        self.fields.iter().any(|field| match field.element {
-            _ if field.is_private => true,
-            Element::Struct(of) => of.has_private(),
-            _ => false,
-        })
+        self.has_private
     }
 
     /// Where in its structs those of another type are: it is that type, or extends it.
@@ -312,6 +310,7 @@ impl EventType {
             name,
             is_plain: matches!(&*fields, [only] if only.name.is_empty()),
             is_flat: true,
+            has_private: false,
             fields,
             size: layout.size,
             align: layout.align,
@@ -323,6 +322,11 @@ impl EventType {
             field.element.is_flat() && !field.is_array && !field.is_optional && !field.is_private
         };
         of.is_flat = of.fields.iter().all(is_flat);
+        of.has_private = of.fields.iter().any(|field| match field.element {
+            _ if field.is_private => true,
+            Element::Struct(part) => part.has_private,
+            _ => false,
+        });
         of.parent = of.parent_of_fields()?;
         Ok(of)
     }

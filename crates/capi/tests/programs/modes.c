@@ -203,13 +203,23 @@ static milieu_result seal(void *state, const milieu_event *event, uint32_t asked
 static milieu_result unseal(void *state, milieu_text bytes, uint32_t asked,
     milieu_decoding *decoding) {
     struct sealing *sealing = state;
-    (void)asked;
     CHECK(sealing->decodes);
+    /* Streams wait for this. */
+    EXPECT(MILIEU_BUSY, milieu_streams_pass(streams, 2000));
     if (bytes.length < 4 || memcmp(bytes.bytes, "seal", 4) != 0)
         return milieu_fail(milieu_text_of("the seal is broken"));
     bytes.bytes += 4;
     bytes.length -= 4;
-    return milieu_decoding_event(decoding, milieu_text_of("cbor"), bytes);
+    const milieu_result result
+        = milieu_decoding_event(decoding, milieu_text_of("cbor"), bytes);
+    const milieu_header header = { milieu_text_of("/a"), milieu_text_of("b"), 1, 1,
+        { 1, 0, -1, { NULL, 0 } } };
+    if (result == MILIEU_OK && !(asked & MILIEU_MODE_BODY)) {
+        /* It has a header and a body. */
+        EXPECT(MILIEU_INVALID, milieu_decoding_header(decoding, &header));
+        EXPECT(MILIEU_INVALID, milieu_decoding_datum(decoding, milieu_datum_number(1)));
+    }
+    return result;
 }
 
 static const milieu_mode sealed = { MILIEU_ABI, 1, "sealed", "application/x-sealed", false, begin,
@@ -244,6 +254,13 @@ static void a_mode_wraps_another(void) {
     bytes.length = 3;
     EXPECT(MILIEU_UNFIT, milieu_decoder_decode(decoder, bytes, 0, &event));
     SAYS("sealed: the seal is broken");
+    milieu_encoder_free(encoder);
+    OK(milieu_encoder_new(streams, milieu_text_of("sealed"), true, &encoder));
+    OK(milieu_encoder_encode(encoder, publish(1), 0, &bytes));
+    EXPECT(MILIEU_UNFIT, milieu_decoder_decode(decoder, bytes, 0, &event));
+    CHECK(strcmp(milieu_message(),
+              "a private field would be set, which the sender has no right to do")
+        == 0);
     milieu_encoder_free(encoder);
     milieu_decoder_free(decoder);
     CHECK(seals.begun == seals.ended);
@@ -418,14 +435,7 @@ static void over_a_link(const milieu_mode *mode, void *user) {
     stop();
 }
 
-/* ---------------------------------------------------------------- what is no mode */
-
-static milieu_result cannot_begin(void *user, bool decodes, void **state) {
-    (void)user;
-    (void)decodes;
-    (void)state;
-    return milieu_fail(milieu_text_of("nothing to begin with"));
-}
+/* ---------------------------------------------------------------- what is private */
 
 static milieu_result says_nothing(void *state, milieu_text bytes, uint32_t asked,
     milieu_decoding *decoding) {
@@ -434,6 +444,98 @@ static milieu_result says_nothing(void *state, milieu_text bytes, uint32_t asked
     (void)asked;
     (void)decoding;
     return MILIEU_OK;
+}
+
+struct person {
+    double celsius;
+};
+struct patient {
+    struct person person;
+    MILIEU_OPTIONAL_OF(int64_t) pulse;
+};
+static const milieu_event_field of_person[] = { MILIEU_EVENT_FIELD(struct person, celsius) };
+static const milieu_event_layout person_layout = MILIEU_EVENT_LAYOUT(struct person, of_person);
+static const milieu_event_field of_patient[] = {
+    MILIEU_EVENT_EXTENDS(struct patient, person, &person_layout),
+    MILIEU_EVENT_FIELD_WITH(struct patient, pulse, MILIEU_OPTIONAL | MILIEU_I64, secret),
+};
+static const milieu_event_layout patient_layout = MILIEU_EVENT_LAYOUT(struct patient, of_patient);
+
+/* Whether the pulse may be seen. */
+static milieu_result peek(void *user, const milieu_event *event, uint32_t asked,
+    milieu_encoding *encoding) {
+    milieu_datum pulse;
+    milieu_text json;
+    const bool may_see = *(const bool *)user;
+    CHECK(may_see == ((asked & MILIEU_MODE_PRIVATE) != 0));
+    OK(milieu_event_get_with(event, milieu_text_of("pulse"), MILIEU_READ_PRIVATE, &pulse));
+    CHECK(pulse.kind == (may_see ? (uint32_t)MILIEU_I64 : 0));
+    OK(milieu_event_json_with(event, MILIEU_READ_PRIVATE, &json));
+    CHECK(json.length < 64 && (memchr(json.bytes, '7', json.length) != NULL) == may_see);
+    return milieu_encoding_event(encoding, event, milieu_text_of("delta"));
+}
+
+/* Of a type that is not known, of which only what it extends is. */
+static void what_is_private_of_others(void) {
+    static bool may_see;
+    const milieu_mode peeking = { MILIEU_ABI, 1, "peeking", "application/x-peeking", false, NULL,
+        peek, says_nothing, NULL };
+    const struct patient ill = { { 39.5 }, { 77, true } };
+    const milieu_event_type *person, *patient, *found;
+    const milieu_event *event;
+    const struct patient *again;
+    milieu_publisher *patients;
+    milieu_subscription *read;
+    milieu_encoder *encoder;
+    milieu_decoder *decoder;
+    milieu_event *known, *come;
+    milieu_text bytes;
+    start();
+    OK(milieu_mode_define(coordinator, &peeking, &may_see, NULL));
+    OK(milieu_event_type_new(&person_layout, &person));
+    OK(milieu_event_type_new(&patient_layout, &patient));
+    OK(milieu_publisher_new(streams, milieu_text_of("/patient"), patient, false, &patients));
+    OK(milieu_subscription_new(streams, milieu_text_of("/patient"), NULL, &read));
+    OK(milieu_publisher_publish(patients, &ill, NULL, NULL));
+    OK(milieu_subscription_next(read, 0, &event));
+
+    OK(milieu_encoder_new(streams, milieu_text_of("delta"), true, &encoder));
+    OK(milieu_decoder_new(streams, milieu_text_of("delta"), true, 0, 0, &decoder));
+    OK(milieu_decoder_expect(decoder, person));
+    OK(milieu_encoder_encode(encoder, event, 0, &bytes));
+    OK(milieu_decoder_decode(decoder, bytes, 0, &known));
+    milieu_encoder_free(encoder);
+    milieu_decoder_free(decoder);
+    OK(milieu_event_type_of(known, &found));
+    CHECK(found == person);
+
+    for (int i = 0; i < 2; i++) {
+        may_see = i == 1;
+        OK(milieu_encoder_new(streams, milieu_text_of("peeking"), may_see, &encoder));
+        OK(milieu_encoder_encode(encoder, known, 0, &bytes));
+        /* Its schema has gone along. */
+        OK(milieu_decoder_new(streams, milieu_text_of("delta"), true, 0, 0, &decoder));
+        OK(milieu_decoder_expect(decoder, patient));
+        OK(milieu_decoder_decode(decoder, bytes, 0, &come));
+        OK(milieu_event_body(come, patient, (const void **)&again));
+        CHECK(again->person.celsius == 39.5 && again->pulse.is_there == may_see);
+        OK(milieu_event_free(come));
+        milieu_encoder_free(encoder);
+        milieu_decoder_free(decoder);
+    }
+    OK(milieu_event_free(known));
+    milieu_subscription_free(read);
+    milieu_publisher_free(patients);
+    stop();
+}
+
+/* ---------------------------------------------------------------- what is no mode */
+
+static milieu_result cannot_begin(void *user, bool decodes, void **state) {
+    (void)user;
+    (void)decodes;
+    (void)state;
+    return milieu_fail(milieu_text_of("nothing to begin with"));
 }
 
 static void what_is_no_mode(void) {
@@ -447,23 +549,29 @@ static void what_is_no_mode(void) {
     EXPECT(MILIEU_WRONG_LAYOUT, milieu_mode_define(coordinator, &mode, NULL, NULL));
     mode = counted;
     mode.name = "a b";
-    EXPECT(MILIEU_WRONG_LAYOUT, milieu_mode_define(coordinator, &mode, NULL, NULL));
+    EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
     SAYS("a mode cannot be called `a b`");
     mode = counted;
     mode.media_type = "text/plain\r\nSet-Cookie: a=b";
-    EXPECT(MILIEU_WRONG_LAYOUT, milieu_mode_define(coordinator, &mode, NULL, NULL));
-    SAYS("is no media type");
+    EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
+    SAYS("`text/plain\\r\\nSet-Cookie: a=b` is no media type");
+    mode = counted;
+    mode.media_type = "application/CBOR";
+    EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
+    SAYS("is what the mode `cbor` makes");
     mode = counted;
     mode.name = "json";
     EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
     SAYS("there is a mode `json` already");
 
     mode = counted;
+    mode.name = "broken";
+    mode.media_type = "application/x-broken";
     mode.begin = cannot_begin;
     OK(milieu_mode_define(coordinator, &mode, NULL, NULL));
-    OK(milieu_encoder_new(streams, milieu_text_of("counted"), false, &encoder));
+    OK(milieu_encoder_new(streams, milieu_text_of("broken"), false, &encoder));
     EXPECT(MILIEU_UNFIT, milieu_encoder_encode(encoder, publish(1), 0, &bytes));
-    SAYS("counted: nothing to begin with");
+    SAYS("broken: nothing to begin with");
     milieu_encoder_free(encoder);
 
     mode = counted;
@@ -498,6 +606,7 @@ int main(void) {
     over_a_link(&sealed, &seals);
     CHECK(seals.begun == seals.ended && seals.encoded == 3);
     over_a_link(&counted, NULL);
+    what_is_private_of_others();
     what_is_no_mode();
     puts("ok");
     return 0;

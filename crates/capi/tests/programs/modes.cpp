@@ -78,9 +78,10 @@ void plain(const milieu::Coordinator &coordinator) {
             return [](std::string_view bytes, milieu::Decoding &decoding) {
                 if (decoding.is_body()) return decoding.json(bytes);
                 ASSERT(!decoding.with_private());
-                milieu_header header = {milieu::detail::text("/room"),
-                    milieu::detail::text("plain"), 1, 1, MILIEU_QUALITY};
-                header.quality.time_ns = 1000;
+                milieu::EventHeader header;
+                header.name = "/room";
+                header.origin = "plain";
+                header.quality.time = start;
                 decoding.header(header);
                 if (bytes == "cold") return decoding.body(Room{-10, "cellar"});
                 decoding.json(bytes.substr(5));

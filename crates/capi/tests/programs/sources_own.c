@@ -245,7 +245,7 @@ static void lines_become_events(void) {
     say(pipe, "both\n");
     await(source, MILIEU_FAILING, "line 7: `both`: it counts what was said so");
     say(pipe, "broken\n");
-    await(source, MILIEU_FAILING, "line 8: `broken`: the format has failed, and has not said why");
+    await(source, MILIEU_FAILING, "line 8: `broken`: it has failed, and has not said why");
     say(pipe, "\xff 2\n");
     await(source, MILIEU_FAILING, "line 9: `\xef\xbf\xbd 2`: that is no weight");
     say(pipe, "5\n");

@@ -1,7 +1,7 @@
 /* What streams.c leaves out: what takes long, several threads, handles that go before others, the
  * naming tree, the socket for other tools, readers with callbacks, and expressions. */
 
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 
 #include "check.h"
 
@@ -658,6 +658,47 @@ static void waiting_for_sources(void) {
     end();
 }
 
+static milieu_result poll_and_wait(void *user, milieu_feed *feed) {
+    (void)user;
+    return milieu_feed_wait(feed, INT64_MAX);
+}
+
+/* What a source had frees another one, whose thread it is done in. */
+static milieu_source *other;
+
+static void free_other(void *freed) {
+    ++*(int *)freed;
+    milieu_source_free(other);
+    milieu_source *more;
+    int unused = 0;
+    EXPECT(MILIEU_FREED, milieu_source_status(other, &(uint32_t){ 0 }, NULL));
+    EXPECT(MILIEU_NULL, milieu_source_new(streams, TEXT("/more"), NULL, &unused, NULL, &more));
+    EXPECT(MILIEU_BUSY, milieu_streams_wait_for_sources(streams, -1, &(bool){ false }));
+}
+
+static void count_it(void *freed) { __atomic_add_fetch((int *)freed, 1, __ATOMIC_ACQ_REL); }
+
+static void sources_that_free_others(bool virtual_time) {
+    milieu_source *first;
+    int freed = 0, other_freed = 0;
+    begin(virtual_time);
+    OK(milieu_source_new(streams, TEXT("/first"), poll_and_wait, &freed, free_other, &first));
+    OK(milieu_source_new(streams, TEXT("/other"), poll_and_wait, &other_freed, count_it, &other));
+    if (!virtual_time) {
+        bool polled = false;
+        OK(milieu_streams_wait_for_sources(streams, -1, &polled));
+    }
+    milieu_source_free(first);
+    CHECK(freed == 1);
+    /* The other one goes when it can. */
+    for (int i = 0; i < 5000 && __atomic_load_n(&other_freed, __ATOMIC_ACQUIRE) == 0; i++) {
+        if (virtual_time) OK(milieu_streams_pass(streams, i));
+        usleep(1000);
+    }
+    CHECK(__atomic_load_n(&other_freed, __ATOMIC_ACQUIRE) == 1);
+    end();
+}
+
 int main(void) {
     OK(milieu_event_type_new(&number_layout, &number_type));
     OK(milieu_event_type_new(&text_layout, &text_type));
@@ -670,6 +711,8 @@ int main(void) {
     readers_with_callbacks();
     expressions_and_functions();
     waiting_for_sources();
+    sources_that_free_others(false);
+    sources_that_free_others(true);
     puts("ok");
     return 0;
 }

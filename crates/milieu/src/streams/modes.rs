@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use milieu_transfer::{Mode, Modes};
+use milieu_transfer::{Mode, Modes, Offer, is_media_type};
 
 use crate::{Error, Milieu};
 
@@ -31,14 +31,36 @@ impl Milieu {
     /// ([`control`](Milieu::control)), and [`modes`](Milieu::modes) has it.
     ///
     /// # Errors
-    /// [`Error::Naming`] if there is a mode of its name.
+    /// [`Error::Naming`] if its name or media type is none, or another mode has it.
     pub fn add_mode(&self, mode: impl Mode + 'static) -> Result<(), Error> {
-        let standard = Modes::standard();
+        let (name, media_type) = (mode.name(), mode.media_type());
+        let wrong = |text: String| Err(Error::Naming(text));
+        if format!("{name}/1").parse::<Offer>().is_err() {
+            return wrong(format!(
+                "a mode cannot be called `{}`; its name has letters, digits, `-` and `_`",
+                name.escape_debug()
+            ));
+        }
+        if !is_media_type(media_type) {
+            return wrong(format!(
+                "`{}` is no media type; one is `application/x-{name}`",
+                media_type.escape_debug()
+            ));
+        }
         let mut own = self.kept.modes.all();
-        let name = mode.name();
-        if standard.named(name).is_some() || own.iter().any(|known| known.name() == name) {
-            let text = format!("there is a mode `{name}` already; choose another name");
-            return Err(Error::Naming(text));
+        let standard = Modes::standard();
+        for known in standard.iter().chain(&*own) {
+            if known.name() == name {
+                return wrong(format!(
+                    "there is a mode `{name}` already; choose another name"
+                ));
+            }
+            if known.media_type().eq_ignore_ascii_case(media_type) {
+                return wrong(format!(
+                    "`{media_type}` is what the mode `{}` makes; choose another media type",
+                    known.name()
+                ));
+            }
         }
         own.push(Arc::new(mode));
         Ok(())

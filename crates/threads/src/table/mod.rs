@@ -150,7 +150,7 @@ impl Entry {
         let policy = (own.policy & 0x7f) | u8::from(own.is_reset_on_fork) << 7;
         bits.words[0] = self.created_us << 16 | u64::from(own.nice as u8) << 8 | u64::from(policy);
         bits.words[1] = u64::from(self.stack_kib_peak) << 32 | u64::from(self.stack_kib);
-        let flags = u8::from(self.is_demoted) << 1
+        let flags = if self.is_demoted { DEMOTED } else { 0 }
             | u8::from(self.is_excluded) << 2
             | u8::from(self.is_visiting) << 4
             | u8::from(self.is_going) << 5;
@@ -195,7 +195,7 @@ impl Entry {
                 _ => return None,
             },
             is_excluded: flags & 4 != 0,
-            is_demoted: flags & 2 != 0,
+            is_demoted: flags & DEMOTED != 0,
             is_visiting: flags & 16 != 0,
             is_going: flags & 32 != 0,
             own: Scheduling {
@@ -208,6 +208,20 @@ impl Entry {
             stack_kib: bits.words[1] as u32,
             stack_kib_peak: (bits.words[1] >> 32) as u32,
         })
+    }
+}
+
+/// Among the marks of a line: that its thread was demoted.
+const DEMOTED: u8 = 2;
+
+impl Bits {
+    /// What a thread is for. Its region, exclusion, demotion, its own real-time priority, and
+    /// what it is about to do stay.
+    #[inline]
+    fn set(&mut self, to: &Attributes) {
+        let kept = self.words[2] & !Attributes::STATE;
+        self.words[2..].copy_from_slice(&to.words());
+        self.words[2] |= kept;
     }
 }
 
@@ -361,13 +375,27 @@ impl<'m> Lines<'m> {
     /// If it has no line, or if its line is being written to.
     #[inline]
     pub fn set(&self, identity: u64, to: &Attributes) -> Result<Slot, TableError> {
-        self.write(identity, |bits| {
-            // Region, exclusion, demotion, its own real-time priority, and what it is about
-            // to do stay.
-            let kept = bits.words[2] & !Attributes::STATE;
-            bits.words[2..].copy_from_slice(&to.words());
-            bits.words[2] |= kept;
-        })
+        self.write(identity, |bits| bits.set(to))
+    }
+
+    /// As [`Lines::set`]; says too what the thread was for before, and whether it was demoted.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn exchange(
+        &self,
+        identity: u64,
+        to: &Attributes,
+    ) -> Result<(Slot, Attributes, bool), TableError> {
+        let mut before = None;
+        let slot = self.write(identity, |bits| {
+            let [.., state, a, b, c] = bits.words;
+            let was_demoted = state & u64::from(DEMOTED) != 0;
+            before = Attributes::of_words([state, a, b, c]).map(|it| (it, was_demoted));
+            bits.set(to);
+        })?;
+        let (before, was_demoted) = before.ok_or(TableError::Damaged)?;
+        Ok((slot, before, was_demoted))
     }
 
     /// What a thread is for.

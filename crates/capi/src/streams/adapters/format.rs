@@ -5,8 +5,7 @@ use std::ffi::c_void;
 use milieu_adapters::Format;
 
 use crate::{
-    abi::{MILIEU_OK, milieu_result, milieu_text},
-    call::Before,
+    abi::{milieu_result, milieu_text},
     scope::User,
     streams::source::{Fed, milieu_feed},
 };
@@ -26,18 +25,10 @@ type Publish = unsafe extern "C" fn(*mut c_void, *mut milieu_feed, milieu_text) 
 /// A format that asks the program.
 pub(super) fn of(publish: Publish, user: User) -> Format {
     Format::with(move |feed, text| {
-        let before = Before::callback();
-        let (result, Fed { failing, .. }) = Fed::lend(feed, std::ptr::null_mut(), |seen| {
+        let (failed, Fed { failing, .. }) = Fed::lend(feed, std::ptr::null_mut(), |seen| {
             // SAFETY: the program has handed over both for this.
             unsafe { publish(user.data(), seen, milieu_text::of(text)) }
         });
-        match failing {
-            Some(why) => Err(why),
-            None if result == MILIEU_OK => Ok(()),
-            None => Err(match before.said(result).why {
-                why if why.is_empty() => "the format has failed, and has not said why".to_owned(),
-                why => why,
-            }),
-        }
+        failing.or(failed).map_or(Ok(()), Err)
     })
 }

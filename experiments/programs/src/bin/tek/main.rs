@@ -60,6 +60,7 @@ fn measure(start: &Start) -> Result<Measurement, Failed> {
         "inversion" => inversion::measure(start)?,
         "guard" => guard::measure(start)?,
         "table" => table::measure(start)?,
+        "calls of a program" => table::calls(start)?,
         "waits" => waits::measure(start)?,
         "timeline" => timeline::measure(start)?,
         "use of stacks" => stacks::use_of_each(start)?,

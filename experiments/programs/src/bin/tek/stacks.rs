@@ -210,7 +210,7 @@ pub fn light_then_heavy(start: &Start) -> Result<Numbers, Failed> {
 }
 
 /// A number that a program has said.
-fn of(told: &BTreeMap<String, f64>, name: &str) -> Result<f64, Failed> {
+pub fn of(told: &BTreeMap<String, f64>, name: &str) -> Result<f64, Failed> {
     let found = told.get(name).copied();
     found.ok_or_else(|| format!("it does not say `{name}`").into())
 }

@@ -7,6 +7,8 @@ use milieu_bench::run::protocol::Start;
 use milieu_threads::attributes::{Attributes, Role};
 use milieu_threads::table::{Entry, LINE_BYTES, Table, View};
 
+use super::crowd::{Crowd, Limits};
+use super::stacks::of;
 use super::{Numbers, number, work};
 
 /// For how many threads there is room if nobody asks for more.
@@ -49,6 +51,26 @@ pub fn measure(start: &Start) -> Result<Numbers, Failed> {
         ("snapshot_us", snapshot_us),
         ("line_bytes", number(LINE_BYTES as u64)),
     ])
+}
+
+/// What it costs a program in C that `milieu thread run` serves to ask its threads what they
+/// are for and to tell them, beside what the C library's own question costs.
+pub fn calls(start: &Start) -> Result<Numbers, Failed> {
+    let (threads, calls) = (whole(start, "threads")?, whole(start, "calls")?);
+    let served = ["thread", "run"].map(str::to_owned);
+    let arguments = [threads.to_string(), calls.to_string()];
+    let arguments = arguments.each_ref().map(String::as_str);
+    let told = Crowd::start("asks", &arguments, Some(&served), Limits::NONE)?.end()?;
+    let names = [
+        "served",
+        "get_ns",
+        "set_ns",
+        "get_own_ns",
+        "set_own_ns",
+        "policy_ns",
+    ];
+    let number = |name: &'static str| Ok((name, of(&told, name)?));
+    names.into_iter().map(number).collect()
 }
 
 /// Apart by the size of a stack, as addresses of descriptors are.
