@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
 
 use milieu_stream::{Dropped, Status, Tally};
 
@@ -220,6 +221,14 @@ impl fmt::Debug for Component {
 impl fmt::Debug for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.all()).finish()
+    }
+}
+
+/// Waits for a thread to end, which it does by itself where it is this one.
+pub(crate) fn await_end(thread: Option<JoinHandle<()>>) {
+    let another = thread.filter(|it| it.thread().id() != thread::current().id());
+    if let Some(thread) = another {
+        let _ = thread.join();
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a program adds to a server of its own: pages, and components for `/ready`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use crate::client::{Client, TOKEN};
+use crate::client::{Client, TOKEN, eventually};
 use milieu_adapters::component::{Component, Components};
 use milieu_adapters::http::{self, Access, Page, Serving, Settings, Token};
 use milieu_stream::names::Rights;
-use milieu_stream::{Status, Streams, SystemClock, operators};
+use milieu_stream::{Flow, Status, Streams, SystemClock, operators};
 use milieu_transfer::Origin;
 
 fn streams() -> Streams {
@@ -128,4 +128,21 @@ fn a_component_of_the_program_says_how_it_is() {
     drop((asked, display));
     assert_eq!(ready().0, 200);
     assert!(!client.get("/metrics").body().contains("display"));
+}
+
+/// What a client publishes ends the server, in the server's own thread.
+#[test]
+fn a_server_ends_where_it_was_asked_to() {
+    let streams = streams();
+    let kept: Arc<Mutex<Option<Serving>>> = Arc::default();
+    let serving = http::serve(&streams, settings()).unwrap();
+    let client = Client::of(serving.address());
+    *kept.lock().unwrap() = Some(serving);
+    let taken = Arc::clone(&kept);
+    let flow = Flow::Stream("/quit".into());
+    let _listening = streams.listen(&flow, move |_| drop(taken.lock().unwrap().take()));
+    // Whether the answer still comes is not said.
+    let _ = client.try_post("/events?name=/quit", "application/json", b"1");
+    let gone = || kept.lock().is_ok_and(|it| it.is_none()) && client.try_get("/ping").is_none();
+    assert!(eventually(gone));
 }

@@ -25,7 +25,7 @@ use super::presses::Presses;
 use super::push::Publishers;
 use super::settings::{Bounds, Settings};
 use super::{answer, gate, metrics, push};
-use crate::component::{Component, Components};
+use crate::component::{self, Component, Components};
 
 /// A server that runs. It ends when this is dropped, and with it all
 /// connections.
@@ -134,9 +134,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        component::await_end(self.thread.take());
     }
 }
 

@@ -18,7 +18,7 @@ use super::discovery;
 use super::inbox::Inbox;
 use super::outbox::{Outgoing, forward};
 use super::settings::{CannotConnect, Settings};
-use crate::component::Component;
+use crate::component::{self, Component};
 
 /// A connection to a broker, or the wish for one. It ends when this is dropped,
 /// and says so to the broker.
@@ -101,9 +101,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        component::await_end(self.thread.take());
     }
 }
 

@@ -97,11 +97,15 @@ impl Client {
     }
 
     pub fn post(&self, path: &str, media_type: &str, body: &[u8]) -> Answer {
+        self.try_post(path, media_type, body).expect("an answer")
+    }
+
+    pub fn try_post(&self, path: &str, media_type: &str, body: &[u8]) -> Option<Answer> {
         let length = body.len();
         let more = format!("Content-Type: {media_type}\r\nContent-Length: {length}\r\n");
         let mut request = self.head("POST", path, &more).into_bytes();
         request.extend_from_slice(body);
-        self.exchange(&request).expect("an answer")
+        self.exchange(&request)
     }
 
     #[track_caller]
