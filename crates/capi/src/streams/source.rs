@@ -302,6 +302,20 @@ impl Source {
     }
 }
 
+/// The number of a status, as `streams.h` has it, and why it is so.
+pub(crate) fn number_of(status: &Status, why: &mut String) -> u32 {
+    why.clear();
+    match status {
+        Status::Starting => 0,
+        Status::Working => 1,
+        Status::Failing(text) => {
+            why.push_str(text);
+            2
+        }
+        Status::Ended => 3,
+    }
+}
+
 /// Takes a source out.
 ///
 /// # Safety
@@ -345,16 +359,7 @@ pub unsafe extern "C" fn milieu_source_status(
         let (mut source, status, why) =
             unsafe { (handle::using(source)?, out(status, "status")?, why.as_mut()) };
         let now = source.status();
-        source.said.clear();
-        *status = match now {
-            Status::Starting => 0,
-            Status::Working => 1,
-            Status::Failing(text) => {
-                source.said.push_str(&text);
-                2
-            }
-            Status::Ended => 3,
-        };
+        *status = number_of(&now, &mut source.said);
         if let Some(why) = why {
             *why = milieu_text::of(&source.said);
         }

@@ -14,7 +14,10 @@ use std::{
 use milieu::{Milieu, stream::Status};
 use milieu_adapters::component::{Component, Components};
 
-use super::{Opened, Streams, milieu_streams, source::within};
+use super::{
+    Opened, Streams, milieu_streams,
+    source::{number_of, within},
+};
 use crate::{
     abi::{MILIEU_INVALID, milieu_result, milieu_text},
     call::{Failure, call, out},
@@ -219,16 +222,8 @@ pub unsafe extern "C" fn milieu_component_status(
                 why.as_mut(),
             )
         };
-        foreign.said.clear();
-        *status = match foreign.component().status() {
-            Status::Starting => 0,
-            Status::Working => 1,
-            Status::Failing(text) => {
-                foreign.said.push_str(&text);
-                2
-            }
-            Status::Ended => 3,
-        };
+        let now = foreign.component().status();
+        *status = number_of(&now, &mut foreign.said);
         if let Some(why) = why {
             *why = milieu_text::of(&foreign.said);
         }
