@@ -3,7 +3,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include "check.h"
+#include "streams_check.h"
 
 #include <arpa/inet.h>
 #include <milieu/foreign.h>
@@ -12,14 +12,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-static milieu_text text(const char *string) { return milieu_text_of(string); }
-
-static bool has(milieu_text given, const char *part) {
-    for (size_t at = 0; at + strlen(part) <= given.length; at++)
-        if (memcmp(given.bytes + at, part, strlen(part)) == 0) return true;
-    return false;
-}
 
 static const milieu_event_field number_field = { "", 0, MILIEU_F64, 0, NULL, NULL };
 static const milieu_event_layout number_layout = { MILIEU_ABI, 1, "number", &number_field,
@@ -33,19 +25,6 @@ static milieu_streams *opened(void) {
     OK(milieu_streams_new(coordinator, NULL, &streams));
     milieu_coordinator_free(coordinator);
     return streams;
-}
-
-static milieu_subscription *subscribed(milieu_streams *streams, const char *flow) {
-    milieu_subscription *subscription;
-    OK(milieu_subscription_new(streams, text(flow), NULL, &subscription));
-    return subscription;
-}
-
-static const milieu_event *next(milieu_subscription *subscription) {
-    const milieu_event *event;
-    OK(milieu_subscription_next(subscription, 20000000000, &event));
-    CHECK(event != NULL);
-    return event;
 }
 
 static void pause_briefly(void) { nanosleep(&(struct timespec){ 0, 10000000 }, NULL); }

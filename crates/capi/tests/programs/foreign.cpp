@@ -1,7 +1,7 @@
 // Streams over HTTP and MQTT, from C++. With a port and a client id as arguments it is the program
 // that a broker is tested with; without, that of HTTP.
 
-#include "check.hpp"
+#include "streams_check.hpp"
 
 #include <milieu/foreign.hpp>
 
@@ -15,17 +15,7 @@
 using namespace std::chrono_literals;
 using milieu::Event;
 
-static Event next(milieu::Subscription &subscription) {
-    auto event = subscription.wait_for(20s);
-    ASSERT(event);
-    return *event;
-}
-
-template <class IsSo>
-static bool eventually(IsSo &&is_so) {
-    for (int i = 0; i < 2000 && !is_so(); ++i) std::this_thread::sleep_for(10ms);
-    return is_so();
-}
+static Event next(milieu::Subscription &subscription) { return next(subscription.wait_for(20s)); }
 
 static const std::string token = "0123456789abcdef";
 static const std::string bearer = "Authorization: Bearer " + token + "\r\n";

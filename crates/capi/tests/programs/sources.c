@@ -3,44 +3,12 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include "check.h"
+#include "streams_check.h"
 
 #include <milieu/sources.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static const char *folder;
-
-/* What is in the folder. */
-static const char *path_of(const char *name) {
-    static char paths[8][4096];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void write_file(const char *name, const char *content) {
-    FILE *file = fopen(path_of(name), "w");
-    CHECK(file && fputs(content, file) >= 0 && fclose(file) == 0);
-}
-
-static milieu_text text(const char *string) { return milieu_text_of(string); }
-
-static bool is(milieu_text given, const char *string) {
-    return given.length == strlen(string) && memcmp(given.bytes, string, given.length) == 0;
-}
-
-static bool has(milieu_text given, const char *part) {
-    for (size_t at = 0; at + strlen(part) <= given.length; at++)
-        if (memcmp(given.bytes + at, part, strlen(part)) == 0) return true;
-    return false;
-}
-
-static milieu_attribute told(const char *name, const char *value) {
-    return (milieu_attribute){ text(name), text(value) };
-}
 
 /* Opens a source with one or two parameters, or none. */
 #define OPEN(streams, name, what, source, ...)                                                \
@@ -50,26 +18,6 @@ static milieu_attribute told(const char *name, const char *value) {
 static milieu_result open_with(milieu_streams *streams, const char *name, const char *what,
     const milieu_attribute *parameters, size_t count, milieu_source **source) {
     return milieu_source_open(streams, text(name), text(what), parameters, count, source);
-}
-
-static milieu_subscription *subscribed(milieu_streams *streams, const char *flow) {
-    milieu_subscription *subscription;
-    OK(milieu_subscription_new(streams, text(flow), NULL, &subscription));
-    return subscription;
-}
-
-/* The next event, which has to come within ten seconds. */
-static const milieu_event *next(milieu_subscription *subscription) {
-    const milieu_event *event;
-    OK(milieu_subscription_next(subscription, 10000000000, &event));
-    CHECK(event != NULL);
-    return event;
-}
-
-static bool has_more(milieu_subscription *subscription) {
-    const milieu_event *event;
-    OK(milieu_subscription_next(subscription, 0, &event));
-    return event != NULL;
 }
 
 static milieu_datum field(const milieu_event *event, const char *path) {

@@ -1,13 +1,12 @@
 // Sources that have names, from C++. The argument is an empty folder.
 
-#include "check.hpp"
+#include "streams_check.hpp"
 
 #include <milieu/sources.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -52,18 +51,6 @@ struct BatteryLow {
 };
 
 } // namespace app
-
-static std::string folder;
-
-static void write(const std::string &name, std::string_view content) {
-    std::ofstream file(folder + "/" + name);
-    ASSERT(file << content);
-}
-
-static Event next(std::optional<Event> event) {
-    ASSERT(event);
-    return *event;
-}
 
 static void all_are_known() {
     const auto &all = milieu::sources();
@@ -165,18 +152,14 @@ static void a_file_switches_a_layer() {
     auto counting = streams.listen("/level", [&](const Event &) { ++seen; });
     auto acting = streams.activates<app::BatteryLow>("/level | filter value < 15",
         [](const Event &) { return std::optional<app::BatteryLow>(app::BatteryLow{}); });
-    const auto within_ten_seconds = [](auto &&is_so) {
-        for (int i = 0; i < 1000 && !is_so(); ++i) std::this_thread::sleep_for(10ms);
-        return is_so();
-    };
-    ASSERT(within_ten_seconds([&] { return seen > 0; }) && !is_low);
+    ASSERT(eventually([&] { return seen > 0; }) && !is_low);
     write("level", "14\n");
-    ASSERT(within_ten_seconds([&] { return is_low.load(); }) && acting.failures() == 0);
+    ASSERT(eventually([&] { return is_low.load(); }) && acting.failures() == 0);
 
     auto lines = streams.subscribe("/lines");
     auto shell = streams.source("/lines", "command.shell", {{"run", "echo one"}, {"once", "true"}});
     ASSERT(next(lines.wait_for(10s)).field("text").text() == "one");
-    ASSERT(within_ten_seconds([&] { return shell.status() == MILIEU_OVER; }));
+    ASSERT(eventually([&] { return shell.status() == MILIEU_OVER; }));
     // Without parameters, and gone at once.
     ASSERT(streams.source("/memory", "machine.memory").status() <= MILIEU_FAILING);
     // A poll of the program's is still one.

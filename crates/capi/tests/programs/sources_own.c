@@ -3,7 +3,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 
-#include "check.h"
+#include "streams_check.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -14,38 +14,6 @@
 
 static const int64_t second = 1000000000;
 
-static const char *folder;
-
-/* What is in the folder. */
-static const char *path_of(const char *name) {
-    static char paths[4][4096];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void write_file(const char *name, const char *content) {
-    FILE *file = fopen(path_of(name), "w");
-    CHECK(file && fputs(content, file) >= 0 && fclose(file) == 0);
-}
-
-static milieu_text text(const char *string) { return milieu_text_of(string); }
-
-static bool is(milieu_text given, const char *string) {
-    return given.length == strlen(string) && memcmp(given.bytes, string, given.length) == 0;
-}
-
-static bool has(milieu_text given, const char *part) {
-    for (size_t at = 0; at + strlen(part) <= given.length; at++)
-        if (memcmp(given.bytes + at, part, strlen(part)) == 0) return true;
-    return false;
-}
-
-static milieu_attribute told(const char *name, const char *value) {
-    return (milieu_attribute){ text(name), text(value) };
-}
-
 static milieu_streams *opened(bool virtual_time) {
     milieu_coordinator *coordinator;
     milieu_streams *streams;
@@ -55,26 +23,6 @@ static milieu_streams *opened(bool virtual_time) {
     OK(milieu_streams_new(coordinator, &options, &streams));
     milieu_coordinator_free(coordinator);
     return streams;
-}
-
-static milieu_subscription *subscribed(milieu_streams *streams, const char *flow) {
-    milieu_subscription *subscription;
-    OK(milieu_subscription_new(streams, text(flow), NULL, &subscription));
-    return subscription;
-}
-
-/* The next event, which has to come within ten seconds. */
-static const milieu_event *next(milieu_subscription *subscription) {
-    const milieu_event *event;
-    OK(milieu_subscription_next(subscription, 10 * second, &event));
-    CHECK(event != NULL);
-    return event;
-}
-
-static bool has_more(milieu_subscription *subscription) {
-    const milieu_event *event;
-    OK(milieu_subscription_next(subscription, 0, &event));
-    return event != NULL;
 }
 
 static milieu_text why_of(milieu_source *source, uint32_t *status) {

@@ -1,13 +1,12 @@
 // What a program brings along for sources that have names, from C++: formats, and recordings that lie
 // in memory, which are stopped and moved within. The argument is an empty folder.
 
-#include "check.hpp"
+#include "streams_check.hpp"
 
 #include <milieu/sources.hpp>
 
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -36,24 +35,6 @@ struct Row {
 MILIEU_EVENT(Row, time, n)
 
 } // namespace app
-
-static std::string folder;
-
-static void write(const std::string &name, std::string_view content) {
-    std::ofstream file(folder + "/" + name);
-    ASSERT(file << content);
-}
-
-static Event next(std::optional<Event> event) {
-    ASSERT(event);
-    return *event;
-}
-
-template <class IsSo>
-static bool within_ten_seconds(IsSo &&is_so) {
-    for (int i = 0; i < 1000 && !is_so(); ++i) std::this_thread::sleep_for(10ms);
-    return is_so();
-}
 
 // A weight and its unit, as `3.5 g`.
 struct Weigh {
@@ -139,7 +120,7 @@ static void lines_become_events() {
         });
     ASSERT(next(lines.wait_for(10s)).get<app::Weight>().grams == 12);
     ASSERT(next(lines.wait_for(10s)).get<app::Weight>().grams == 23);
-    ASSERT(within_ten_seconds([&] { return shell.status() == MILIEU_OVER; }));
+    ASSERT(eventually([&] { return shell.status() == MILIEU_OVER; }));
 }
 
 static constexpr std::string_view rows = "time,n\n"
