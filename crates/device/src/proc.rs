@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 /// Reads files of the kernel into memory that is used again.
 #[derive(Default)]
@@ -168,9 +169,15 @@ pub fn processes() -> Vec<u32> {
     numbers("/proc")
 }
 
-/// Numbers of the threads of a process; none when it has ended.
+/// Numbers of the threads of a process; none when it has ended. While threads end, some that
+/// do not may be left out.
 pub fn threads(process: u32) -> Vec<u32> {
     numbers(&format!("/proc/{process}/task"))
+}
+
+/// Whether a process has this thread.
+pub fn has(process: u32, thread: u32) -> bool {
+    Path::new(&format!("/proc/{process}/task/{thread}")).exists()
 }
 
 /// Whose the process is.

@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use milieu_threads::kernel;
 use milieu_threads::packet::{Answer, Packet};
+use milieu_threads::rung::scheduling;
 use milieu_threads::table::Scheduling;
 
 use crate::helper;
@@ -149,6 +150,31 @@ fn say(served: &Served, packet: &Packet, is_certain: bool) {
     });
     if said == Sent::No {
         lose(served, socket, file);
+    }
+}
+
+/// A thread that creates another which inherits how it is scheduled, before that is created.
+#[derive(Clone, Copy)]
+pub struct Creator {
+    thread: u32,
+    here: Scheduling,
+}
+
+/// This thread, if such a mediator may have it.
+pub fn creator() -> Option<Creator> {
+    let thread = serves().then(kernel::thread_id)?;
+    let here = scheduling::of(thread).ok()?;
+    Some(Creator { thread, here })
+}
+
+/// This thread begins. If it or its creator was elsewhere, it returns to what its creator
+/// returns to, which is certain only if the mediator knows who that is.
+pub fn begun(served: &Served, thread: u32, creator: &Creator) {
+    let is_lazy = |it: &Scheduling| it.nice == 19 || i32::from(it.policy) == libc::SCHED_IDLE;
+    let is_to_tell = |it: Scheduling| is_lazy(&it) || it != creator.here;
+    if serves() && scheduling::of(thread).is_ok_and(is_to_tell) {
+        let creator = creator.thread;
+        say(served, &Packet::Begun { thread, creator }, true);
     }
 }
 

@@ -15,9 +15,10 @@ use milieu_threads::run::Thread;
 use milieu_threads::stack::{AlternateStack, Hint, Known, Peak, Seat, Stack, Standing};
 use milieu_threads::table::Scheduling;
 
+use crate::device::{self, Creator};
 use crate::real::Start;
 use crate::state::{Served, WATCH};
-use crate::{device, key, name};
+use crate::{key, name};
 
 /// What its creator knows of a thread.
 #[derive(Clone, Copy)]
@@ -35,6 +36,8 @@ pub struct Birth {
     pub guard_bytes: u64,
     /// What its creator wants of itself, if that may be elsewhere.
     pub creator: Option<Scheduling>,
+    /// The creator itself, if it hands that on and a mediator of the whole device may have it.
+    pub creator_elsewhere: Option<Creator>,
     /// The signals that its creator does not take, if another thread creates it for that.
     pub signals: Option<libc::sigset_t>,
 }
@@ -272,6 +275,9 @@ impl Record {
             &birth.attributes,
             birth.is_excluded,
         );
+        if let Some(creator) = &birth.creator_elsewhere {
+            device::begun(served, tid, creator);
+        }
         if served.settings.stacks.mode.learns() {
             self.begin_learning(served, life, birth);
         }
@@ -422,6 +428,7 @@ pub fn begin_main(served: &Served) {
         asked_bytes: None,
         guard_bytes: 0,
         creator: None,
+        creator_elsewhere: None,
         signals: None,
     };
     let Some(record) = take(birth) else {

@@ -198,6 +198,7 @@ impl Creation {
             asked_bytes: asking.bytes(),
             guard_bytes: asking.guard_bytes,
             creator: None,
+            creator_elsewhere: None,
             signals: None,
         };
         if !served.rules.is_empty() {
@@ -219,6 +220,9 @@ impl Creation {
         }
         if asking.inherits {
             birth.creator = own_of_creator(served);
+            if birth.creator.is_none() {
+                birth.creator_elsewhere = device::creator();
+            }
         }
         let decision = Creation::decide(served, asking, &mut birth, start_at);
         Creation { birth, decision }
@@ -331,8 +335,7 @@ impl Creation {
 }
 
 /// What the program wants of this thread, which may be elsewhere, and hands on where it is.
-/// What a lazy thread of a program begins that a mediator of the whole device has, that sees
-/// to by itself.
+/// What is begun by a lazy thread that a mediator of the whole device has says that to it.
 fn own_of_creator(served: &Served) -> Option<Scheduling> {
     let identity = kernel::identity();
     if state::mediated().is_some() {

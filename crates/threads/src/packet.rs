@@ -6,6 +6,7 @@
 //! | `c` | my table has changed | – |
 //! | `w WAITER OWNER` | a thread of mine is about to wait for a lock that another has | – |
 //! | `s WAITER` | it has got it, or waits no more | – |
+//! | `b THREAD CREATOR` | a thread has begun where that puts its creator, and returns to what that returns to | – |
 //! | `home THREAD`, with a socket | a thread is to be where the program wants it until the other end of that socket is closed | `yes`, by that socket |
 //! | `own THREAD`, with a socket | how does the program have it scheduled? | `own POLICY NICE PRIORITY RESET`, by that socket |
 //!
@@ -40,6 +41,13 @@ pub enum Packet {
         /// The thread.
         waiter: u32,
     },
+    /// A thread has begun, and has inherited where its creator is.
+    Begun {
+        /// The thread.
+        thread: u32,
+        /// Who has begun it.
+        creator: u32,
+    },
     /// A thread is to be where the program wants it for a while.
     Home {
         /// The thread, or a process.
@@ -72,6 +80,10 @@ impl Packet {
             "s" => Packet::Served {
                 waiter: words.thread()?,
             },
+            "b" => Packet::Begun {
+                thread: words.thread()?,
+                creator: words.thread()?,
+            },
             "home" => Packet::Home {
                 thread: words.thread()?,
                 creator: match words.0.clone().next() {
@@ -95,6 +107,7 @@ impl Packet {
             Packet::Changed => Line::of(format_args!("c")),
             Packet::Waits { waiter, owner } => Line::of(format_args!("w {waiter} {owner}")),
             Packet::Served { waiter } => Line::of(format_args!("s {waiter}")),
+            Packet::Begun { thread, creator } => Line::of(format_args!("b {thread} {creator}")),
             Packet::Home {
                 thread,
                 creator: None,
@@ -234,6 +247,10 @@ mod tests {
                 owner: i32::MAX as u32,
             },
             Packet::Served { waiter: 4711 },
+            Packet::Begun {
+                thread: 4711,
+                creator: 17,
+            },
             Packet::Home {
                 thread: 4711,
                 creator: None,
@@ -282,6 +299,9 @@ mod tests {
             "s +1",
             "s 4294967296",
             "s 2147483648",
+            "b 1",
+            "b 0 1",
+            "b 1 2 3",
             "home",
             "home x",
             "home 1 ",
@@ -317,7 +337,7 @@ mod tests {
         #[test]
         #[cfg_attr(miri, ignore = "many generated texts, of code that is safe")]
         fn bytes_are_what_they_are_said_to_be(
-            bytes in "(milieu|c|w|s|home|own|yes|no|-?[0-9]{1,11}| ){0,9}"
+            bytes in "(milieu|c|w|s|b|home|own|yes|no|-?[0-9]{1,11}| ){0,9}"
         ) {
             if let Some(packet) = Packet::read(bytes.as_bytes()) {
                 prop_assert_eq!(Packet::read(packet.text().as_bytes()), Some(packet));

@@ -207,6 +207,9 @@ struct Known {
     given: Scheduling,
     home: Option<String>,
     is_demoted: bool,
+    /// Nobody has said yet what it returns to: it has what it began with, or what others
+    /// have who may have begun it.
+    is_new: bool,
     /// The program itself runs it in real time, and it is left alone.
     is_realtime: bool,
     /// How often it was asked to be where the program wants it, and is still.

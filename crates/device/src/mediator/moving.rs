@@ -151,14 +151,22 @@ impl Device<'_> {
                 continue;
             }
             known.take_wish(&here);
-            let placement = self.machine.placement(Slot(slot));
-            let Some(placement) = placement else { continue };
-            known.given = rung::wanted(self.rung, Return::Always, placement, &known.own);
-            let (given, record) = (known.given, record(known));
-            if self.note(vec![record]) {
-                let slice_ns = rung::slice_ns(self.rung, placement);
-                let _ = scheduling::set_with_slice(thread, &given, slice_ns);
-            }
+            self.give_again(slot);
+        }
+    }
+
+    /// What a thread returns to that is elsewhere has changed: so does what it has there.
+    pub(super) fn give_again(&mut self, slot: u32) {
+        let placement = self.machine.placement(Slot(slot));
+        let known = self.known[slot as usize].as_mut();
+        let (Some(placement), Some(known)) = (placement, known) else {
+            return;
+        };
+        known.given = rung::wanted(self.rung, Return::Always, placement, &known.own);
+        let (thread, given, record) = (known.thread, known.given, record(known));
+        if self.note(vec![record]) {
+            let slice_ns = rung::slice_ns(self.rung, placement);
+            let _ = scheduling::set_with_slice(thread, &given, slice_ns);
         }
     }
 

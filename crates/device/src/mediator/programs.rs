@@ -126,8 +126,10 @@ impl Device<'_> {
             return;
         }
         let there: HashSet<u32> = listed.iter().copied().collect();
-        let ended: Vec<u32> = program.threads.difference(&there).copied().collect();
-        program.threads.retain(|it| there.contains(it));
+        // The list may lack some of those that are there, when others end meanwhile.
+        let missing = program.threads.difference(&there).copied();
+        let ended: Vec<u32> = missing.filter(|it| !proc::has(process, *it)).collect();
+        program.threads.retain(|it| !ended.contains(it));
         ended.into_iter().for_each(|it| self.drop_thread(it));
         let program = &self.programs[&process];
         let entries: HashMap<u32, Entry> = match &program.view {
@@ -211,6 +213,7 @@ impl Device<'_> {
             given: here,
             home,
             is_demoted: false,
+            is_new: true,
             is_realtime,
             visits: 0,
         };

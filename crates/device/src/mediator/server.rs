@@ -327,6 +327,9 @@ impl Client {
                     (Packet::Changed, _) => device.look_at(process),
                     (Packet::Waits { waiter, owner }, _) => device.waits(process, waiter, owner),
                     (Packet::Served { waiter }, _) => device.served(process, waiter),
+                    (Packet::Begun { thread, creator }, _) => {
+                        device.begun(process, thread, creator);
+                    }
                     (Packet::Own { thread }, Some(socket)) => {
                         let own = device.own(process, thread);
                         let answer = own.map_or(NOT_ITS_OWN, Answer::Own);

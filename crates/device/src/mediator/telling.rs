@@ -2,14 +2,13 @@
 //! who is to be where the program wants it for a while. A program speaks of its own threads
 //! alone, and of processes that it has begun.
 
-use std::path::Path;
-
 use milieu_threads::mediator::{Action, Placement};
 use milieu_threads::rung::scheduling;
 use milieu_threads::table::{Region, Scheduling, Slot};
 
 use super::journal::is_as_given;
 use super::{Device, Known};
+use crate::proc;
 
 /// A thread that is where its program wants it, until [`Device::leave`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +44,27 @@ impl Device<'_> {
         }
     }
 
+    /// A thread of a program has begun, and has inherited where another is that has begun
+    /// it: what that returns to, it returns to.
+    pub fn begun(&mut self, process: u32, thread: u32, creator: u32) {
+        let own = self.own(process, creator);
+        let slot = self.slot_of(process, thread);
+        let known = slot.and_then(|it| self.known[it as usize].as_mut());
+        let (Some(own), Some(slot), Some(known)) = (own, slot, known) else {
+            return;
+        };
+        let was_new = std::mem::take(&mut known.is_new) && known.visits == 0;
+        if !was_new || known.own == own || scheduling::is_realtime(own.policy) {
+            return;
+        }
+        known.own = own;
+        if known.region == Region::Own {
+            let _ = scheduling::set(thread, &own);
+        } else {
+            self.give_again(slot);
+        }
+    }
+
     /// A thread of a program returns, and stays where the program wants it until
     /// [`Device::leave`]; whether it is urgent, and so whether others wait, stays as it is.
     /// None of a thread that was moved by nobody.
@@ -63,7 +83,7 @@ impl Device<'_> {
             None => self.slot_of(process, thread),
             Some(creator) => self.child(process, thread, creator)?,
         };
-        if slot.is_none() && creator.is_none() && !is_of(process, thread) {
+        if slot.is_none() && creator.is_none() && !proc::has(process, thread) {
             return Err(NotItsOwn);
         }
         let known = slot.and_then(|it| self.known[it as usize].as_mut());
@@ -92,6 +112,7 @@ impl Device<'_> {
             return;
         };
         known.visits -= 1;
+        known.is_new = false;
         if known.visits > 0 {
             return;
         }
@@ -118,7 +139,7 @@ impl Device<'_> {
         let known = slot.and_then(|it| self.known[it as usize].as_mut());
         let here = match &known {
             Some(_) => scheduling::of(thread).ok()?,
-            None if is_of(process, thread) => return scheduling::of(thread).ok(),
+            None if proc::has(process, thread) => return scheduling::of(thread).ok(),
             None => return None,
         };
         match known.filter(|it| it.region != Region::Own) {
@@ -133,11 +154,17 @@ impl Device<'_> {
     /// Where it is known, which it may be since a moment only.
     fn slot_of(&mut self, process: u32, thread: u32) -> Option<u32> {
         let slot = self.known_slot(process, thread);
-        if slot.is_none() && is_of(process, thread) {
-            self.look_at(process);
-            return self.known_slot(process, thread);
+        if slot.is_some() || !proc::has(process, thread) {
+            return slot;
         }
-        slot
+        // Not by a list of all: one that others end meanwhile may lack some.
+        let program = self.programs.get(&process)?;
+        if !program.is_left_alone {
+            let view = program.view.as_ref();
+            let entry = view.and_then(|it| it.by_thread_id(thread));
+            self.admit_thread(process, thread, entry.map(|(_, it)| it).as_ref());
+        }
+        self.known_slot(process, thread)
     }
 
     fn known_slot(&self, process: u32, thread: u32) -> Option<u32> {
@@ -155,7 +182,7 @@ impl Device<'_> {
     /// inherited where that is, and returns to what that returns to.
     fn child(&mut self, process: u32, child: u32, creator: u32) -> Result<Option<u32>, NotItsOwn> {
         let stat = self.reader.stat(child, child).ok_or(NotItsOwn)?;
-        if stat.parent != process || !is_of(process, creator) {
+        if stat.parent != process || !proc::has(process, creator) {
             return Err(NotItsOwn);
         }
         let own = self.own(process, creator).ok_or(NotItsOwn)?;
@@ -182,9 +209,4 @@ impl Device<'_> {
         }
         Ok(slot)
     }
-}
-
-/// Whether a process has this thread.
-fn is_of(process: u32, thread: u32) -> bool {
-    Path::new(&format!("/proc/{process}/task/{thread}")).exists()
 }

@@ -427,6 +427,39 @@ static void *hands_on(void *argument)
     return NULL;
 }
 
+/* Where threads differ in what their children inherit, each has what its own creator has. */
+static void *has_parents_nice(void *argument)
+{
+    int has = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+    return (void *)(intptr_t)(has != (int)(intptr_t)argument);
+}
+
+static void *hands_on_often(void *argument)
+{
+    intptr_t others = 0;
+    CHECK(nice((int)(intptr_t)argument) == (int)(intptr_t)argument);
+    for (int i = 0; i < 200; ++i) {
+        pthread_t thread;
+        void *is_other;
+        CHECK(pthread_create(&thread, NULL, has_parents_nice, argument) == 0);
+        CHECK(pthread_join(thread, &is_other) == 0);
+        others += (intptr_t)is_other;
+    }
+    return (void *)others;
+}
+
+static void parents(void)
+{
+    pthread_t threads[4];
+    for (intptr_t i = 0; i < 4; ++i)
+        CHECK(pthread_create(&threads[i], NULL, hands_on_often, (void *)(i + 1)) == 0);
+    for (int i = 0; i < 4; ++i) {
+        void *others;
+        CHECK(pthread_join(threads[i], &others) == 0);
+        printf("%ld children of %d have another nice value\n", (long)(intptr_t)others, i + 1);
+    }
+}
+
 static void all_priorities(void)
 {
     void *(*const all[])(void *) = { inherits, changes_priorities, hands_on };
@@ -582,6 +615,7 @@ static const struct {
     { "last", shows_arguments },
     { "priorities", priorities },
     { "all-priorities", all_priorities },
+    { "parents", parents },
     { "names", names },
     { "locks", locks },
     { "contended", contended },
