@@ -106,7 +106,7 @@ impl Reader {
 
     /// What an open file says at this moment, which is short and comes at once.
     fn text_of(&mut self, file: &File) -> Option<&str> {
-        const SHORT: usize = 4096;
+        const SHORT: usize = 2048;
         self.content.resize(SHORT, 0);
         let length = file.read_at(&mut self.content, 0).ok()?;
         self.content.truncate(length);

@@ -63,7 +63,7 @@ pub(super) struct Mediate {
     turn: u8,
 
     /// How much of the time turns take from critical threads at most, where so many have to wait
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=90))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 80, value_parser = clap::value_parser!(u8).range(1..=90))]
     turn_max: u8,
 
     /// Seconds that a critical thread may keep a processor without ever waiting

@@ -20,7 +20,7 @@ pub(super) struct OfTheDevice<'d> {
 
 impl Watch for OfTheDevice<'_> {
     fn takes_ns(&self) -> u64 {
-        2_000
+        1_200
     }
 
     fn processors(&self) -> u64 {
@@ -32,7 +32,9 @@ impl Watch for OfTheDevice<'_> {
         let known = self.known.get(at)?.as_ref()?;
         let files = known.files.get_or_init(|| {
             let has_room = at < self.room;
-            has_room.then(|| Files::of(known.process, tid)).flatten()
+            let files = has_room.then(|| Files::of(known.process, tid)).flatten()?;
+            let stat = self.reader.stat_of(&files)?;
+            (stat.start == known.start).then_some(files)
         });
         let times = match files {
             Some(files) => self.reader.times_of(files),
@@ -186,9 +188,7 @@ impl Device<'_> {
             if known.visits > 0 && action.placement != Placement::Own {
                 continue;
             }
-            // Its number may be that of another by now.
-            let stat = self.reader.stat(known.process, known.thread);
-            if stat.is_none_or(|it| it.start != known.start) {
+            if !known.is_there(&mut self.reader) {
                 continue;
             }
             let Ok(own) = scheduling::of(known.thread) else {
@@ -276,6 +276,18 @@ impl Device<'_> {
 }
 
 impl Known {
+    /// Whether it has not ended. Its number may be that of another by now, which its files
+    /// would not tell of.
+    fn is_there(&self, reader: &mut Reader) -> bool {
+        match self.files.get() {
+            Some(Some(files)) => reader.times_of(files).is_some(),
+            _ => {
+                let stat = reader.stat(self.process, self.thread);
+                stat.is_some_and(|it| it.start == self.start)
+            }
+        }
+    }
+
     /// Of what a thread has, which is elsewhere, only what differs from what it was
     /// given was the program's doing.
     pub(super) fn take_wish(&mut self, here: &Scheduling) {

@@ -73,7 +73,7 @@ impl Default for Settings {
             is_reversible: true,
             lazy_wait_ns_max: Some(1_000_000_000),
             turn_percent: 5,
-            turn_percent_max: 50,
+            turn_percent_max: 80,
             spin_ns_max: 300_000_000,
         }
     }

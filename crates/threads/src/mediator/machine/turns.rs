@@ -42,10 +42,13 @@ const PART_NS: u64 = 4_000_000;
 /// Whoever had less of a processor has not gone on.
 const RAN_NS: u64 = 500_000;
 
-/// How often lazy threads are looked at in a turn, and in how many times the time that
-/// takes, at most, in a turn or not.
+/// How often lazy threads are looked at in a turn, at most.
 const POLL_NS: u64 = 2_000_000;
+
+/// Looks are so many times as far apart as one takes, at least. In a turn that is shared by
+/// all who are still due, so that it is a tenth of the time as well.
 const LOOKING: u64 = 10;
+const LOOKING_IN_TURN: u64 = 5;
 
 /// When lazy threads have their turn.
 #[derive(Debug, Clone, Copy)]
@@ -242,7 +245,7 @@ impl Machine<'_> {
         if is_changed {
             self.place_all(out);
         }
-        let poll = POLL_NS.max(LOOKING.saturating_mul(threads * watch.takes_ns()));
+        let poll = POLL_NS.max(LOOKING_IN_TURN.saturating_mul(threads * watch.takes_ns()));
         now_ns.saturating_add(poll).min(end)
     }
 
