@@ -9,9 +9,10 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use addr2line::{Loader, demangle_auto};
+use addr2line::{Loader, Location, demangle_auto};
 use milieu_threads::stack::{
-    BuildId, Entry, Key, Module, Place, Policy, Profile as Text, ProfileError, Room, Verdict, Zones,
+    BuildId, Entry, Key, Line, Lines, Module, Place, Policy, Profile as Text, ProfileError, Room,
+    Verdict, Zones,
 };
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind, SymbolSection,
@@ -22,6 +23,8 @@ use object::{
 pub struct Profile {
     /// By key.
     pub entries: Vec<Entry>,
+    /// Where threads of a key were created: to where the calls return that have led there.
+    pub sites: Vec<(Key, Vec<Place>)>,
     /// Where modules lie.
     pub modules: Vec<(BuildId, PathBuf)>,
     /// All of it as one file.
@@ -94,9 +97,17 @@ pub fn load(paths: &[PathBuf]) -> Result<Profile, LoadError> {
     }
     let mut text = Vec::new();
     joined.write(&mut |part| text.extend_from_slice(part));
+    // It was read before.
+    let lines = Lines::of(&text).into_iter().flatten();
+    let sites = lines.filter_map(|it| match it {
+        Ok(Line::Site(site)) => Some((site.key, site.calls().collect())),
+        _ => None,
+    });
+    let sites = sites.collect();
     let path = |it: &Module<'_>| PathBuf::from(OsString::from_vec(it.path().collect()));
     Ok(Profile {
         entries: joined.entries().to_vec(),
+        sites,
         modules: joined
             .modules()
             .iter()
@@ -214,17 +225,34 @@ impl Symbols {
         self.argument(&place).map(|_| place)
     }
 
+    /// Where a thread is created by these calls, by where they return to, the innermost
+    /// first: the functions that are none of a language's own.
+    pub fn creators(&mut self, calls: &[Place]) -> Vec<Start> {
+        let mut creators = Vec::new();
+        for call in calls {
+            let Some(file) = self.file(&call.build) else {
+                creators.push(unnamed(None, call));
+                continue;
+            };
+            if is_of_a_language_file(&file.name) {
+                continue;
+            }
+            // The last call of a function may return to the next one.
+            let functions = file.functions(call.offset.saturating_sub(1));
+            if functions.is_empty() {
+                creators.push(unnamed(Some(&file.name), call));
+            }
+            let functions = functions.into_iter();
+            creators.extend(functions.filter(|it| !is_of_a_language(&it.name)));
+        }
+        creators
+    }
+
     fn place(&mut self, place: &Place) -> Start {
         let found = self.file(&place.build);
         found
             .and_then(|it| it.function(place.offset))
-            .unwrap_or_else(|| Start {
-                name: match self.file(&place.build) {
-                    Some(file) => format!("{}+0x{:x}", file.name, place.offset),
-                    None => place.to_string(),
-                },
-                position: None,
-            })
+            .unwrap_or_else(|| unnamed(self.file(&place.build).map(|it| &*it.name), place))
     }
 
     /// A function, or a virtual table whose functions tell what is run: the fourth
@@ -310,17 +338,29 @@ impl Symbolic {
         let name = demangle_auto(symbol.into(), None);
         let location = self.lines.as_ref();
         let location = location.and_then(|it| it.find_location(address).ok().flatten());
-        let position = location.and_then(|it| {
-            let file = it.file?;
-            Some(match it.line {
-                Some(line) => format!("{file}:{line}"),
-                None => file.to_owned(),
-            })
-        });
         Some(Start {
             name: name.into_owned(),
-            position,
+            position: location.and_then(position),
         })
+    }
+
+    /// The functions that have an address: several where some were inlined, of which the
+    /// innermost is the first. None if nothing names them.
+    fn functions(&self, address: u64) -> Vec<Start> {
+        let frames = self.lines.as_ref();
+        let mut frames = frames.and_then(|it| it.find_frames(address).ok());
+        let mut functions = Vec::new();
+        while let Some(Ok(Some(frame))) = frames.as_mut().map(|it| it.next()) {
+            let name = frame.function.as_ref().and_then(|it| it.raw_name().ok());
+            functions.extend(name.map(|it| Start {
+                name: demangle_auto(it, None).into_owned(),
+                position: frame.location.and_then(position),
+            }));
+        }
+        if functions.is_empty() {
+            functions.extend(self.function(address));
+        }
+        functions
     }
 
     /// Whether a function or data begins there.
@@ -339,6 +379,58 @@ impl Symbolic {
         }
         Some(name?.raw_name().ok()?.into_owned())
     }
+}
+
+/// What no file names.
+fn unnamed(file: Option<&str>, place: &Place) -> Start {
+    Start {
+        name: match file {
+            Some(file) => format!("{file}+0x{:x}", place.offset),
+            None => place.to_string(),
+        },
+        position: None,
+    }
+}
+
+fn position(location: Location<'_>) -> Option<String> {
+    let file = location.file?;
+    Some(match location.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    })
+}
+
+/// Whether a file is a language's own library.
+fn is_of_a_language_file(name: &str) -> bool {
+    let files = ["libc.so.", "libpthread.so.", "libstdc++.so.", "libc++.so."];
+    files.iter().any(|it| name.starts_with(it))
+}
+
+/// Whether a function is one of Rust's or C++'s own, or what begins a program.
+fn is_of_a_language(name: &str) -> bool {
+    if name == "_start" {
+        return true;
+    }
+    let is_own = |path: &str| {
+        let paths = ["std::", "core::", "alloc::", "__gnu_cxx::"];
+        paths.iter().any(|it| path.starts_with(it))
+    };
+    if let Some(of) = name.strip_prefix('<') {
+        return is_own(of);
+    }
+    // A function that is made for types says before its name what it returns.
+    let mut depth = 0_u32;
+    let mut plain = String::new();
+    for character in name.chars() {
+        match character {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 => break,
+            it if depth == 0 => plain.push(it),
+            _ => {}
+        }
+    }
+    is_own(name) || plain.rsplit(' ').next().is_some_and(is_own)
 }
 
 /// Functions and data that the loader finds by an address; where there are several, it
@@ -485,6 +577,30 @@ mod tests {
         let key = Key::parse(b"ab12+10/ab12+20").expect("a key");
         let start = Symbols::default().start(&key);
         assert_eq!((start.name.as_str(), start.position), ("ab12+10", None));
+    }
+
+    #[test]
+    fn what_languages_have_is_known_by_its_name() {
+        for own in [
+            "std::thread::spawn::<a::work>",
+            "<std::thread::Builder>::spawn",
+            "core::ops::function::FnOnce::call_once",
+            "std::thread::thread<void (&)(int), int>(void (&)(int), int&&)",
+            "void std::__invoke_impl<void, void (*)(int), int>(std::__invoke_other)",
+            "_start",
+        ] {
+            assert!(is_of_a_language(own), "{own}");
+        }
+        for other in [
+            "main",
+            "a::std::work",
+            "<a::Pool as std::ops::Drop>::drop",
+            "void hires<std::thread>(std::thread)",
+            "Crew<std::vector<int> >::hires(std::function<void ()>)",
+            "stdout_begins",
+        ] {
+            assert!(!is_of_a_language(other), "{other}");
+        }
     }
 
     /// What a compiler makes of three functions, of which the second is not exported; and

@@ -16,6 +16,7 @@
 //! | `process` | `fork`, `exec…`, `posix_spawn`, `system`, `exit` |
 //! | `rights` | `setuid`, `seteuid`, `setreuid`, `setresuid`, `chroot` |
 //! | `limits` | `getrlimit`, `setrlimit`, `prlimit`, for the limit that a guard needs |
+//! | `site` | where threads are created, noted for those who ask |
 //! | `signal` | `sigaction` and `signal`, for the signals that guards need |
 //! | `key` | `pthread_key_create`, `tss_create` |
 //! | `name` | `pthread_setname_np`, `prctl` |
@@ -42,6 +43,7 @@ mod record;
 mod rights;
 mod scheduling;
 mod signal;
+mod site;
 mod state;
 mod thread;
 mod variables;

@@ -21,7 +21,7 @@ use milieu_threads::table::{Region, Scheduling};
 use crate::real::{self, Start};
 use crate::record::{self, Birth, Record};
 use crate::state::{self, Served, WATCH};
-use crate::{attributes, device, helper, nursery};
+use crate::{attributes, device, helper, nursery, site};
 
 /// How many threads the process has created.
 static CREATED: AtomicU32 = AtomicU32::new(0);
@@ -247,6 +247,9 @@ impl Creation {
             let key = state::is_loader_free()
                 .then(|| Key::of(start, birth.argument as usize))
                 .flatten();
+            if let Some(key) = &key {
+                site::note(served, key);
+            }
             let role = Name::new(birth.attributes.role().as_str().as_bytes());
             birth.seat = key.and_then(|it| WATCH.live.enter(&it, role));
             let learned = birth.seat.map(|seat| {

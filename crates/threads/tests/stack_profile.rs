@@ -9,7 +9,7 @@ use std::process::Command;
 
 use milieu_threads::stack::{
     BuildId, Entry, FileError, Key, Line, Lines, Module, Name, Place, Profile, ProfileError, Room,
-    append, load, update,
+    Site, append, load, update,
 };
 use proptest::prelude::*;
 
@@ -167,13 +167,16 @@ fn messages_name_the_line_and_the_way_out() {
                 thread ab+1 role=a%2\n\
                 module 0xab /a\n\
                 module ab\n\
-                module ab /a b\n";
+                module ab /a b\n\
+                site ab\n\
+                site ab+1\n\
+                site ab+1 ab+2 ab\n";
     let (entries, messages, written) = joined(&[text.as_bytes()]).unwrap();
     assert_eq!(entries, []);
     assert_eq!(written, text.replace("\n\n", "\n").into_bytes());
     let end = "; mend the line or remove it: it is kept, but does not count";
     let expected = [
-        "line 3: `thraed` is neither `thread` nor `module`; put `#` before a remark",
+        "line 3: `thraed` is none of `thread`, `module` and `site`; put `#` before a remark",
         "line 4: `ab1+1` is no key of a thread, as in `ab12+1f0` or `ab12+1f0/ab12+9c8`",
         "line 5: `peak=a` is no number with its field, as in `peak=8192`",
         "line 6: `runs=4294967296` is no number with its field, as in `peak=8192`",
@@ -184,8 +187,29 @@ fn messages_name_the_line_and_the_way_out() {
         "line 11: `0xab` is no build id, which has 2 to 40 hexadecimal digits",
         "line 12: `` is no path; write a space as `%20` and `%` as `%25`",
         "line 13: `b` is no path; write a space as `%20` and `%` as `%25`",
+        "line 14: `ab` is no key of a thread, as in `ab12+1f0` or `ab12+1f0/ab12+9c8`",
+        "line 15: `` is no place of a call, as in `ab12+1f0`",
+        "line 16: `ab` is no place of a call, as in `ab12+1f0`",
     ];
     assert_eq!(messages, expected.map(|line| format!("{line}{end}")));
+}
+
+#[test]
+fn where_threads_were_created_stays_once() {
+    let text =
+        b"milieu stacks 1\nsite ab+1/cd+2 ef+3 ab+4\nthread ab+1 runs=1 threads=0 peak=0 given=0\n";
+    let (entries, messages, written) = joined(&[text, text]).unwrap();
+    assert_eq!((entries.len(), messages), (1, vec![]));
+    assert_eq!(written, text);
+    let lines = Lines::of(text).unwrap().flatten();
+    let sites = lines.filter_map(|it| match it {
+        Line::Site(site) => Some(site),
+        _ => None,
+    });
+    let sites: Vec<Site<'_>> = sites.collect();
+    assert_eq!(sites[0].key.to_string(), "ab+1/cd+2");
+    let calls: Vec<String> = sites[0].calls().map(|it| it.to_string()).collect();
+    assert_eq!(calls, ["ef+3", "ab+4"]);
 }
 
 #[test]

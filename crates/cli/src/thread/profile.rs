@@ -43,7 +43,7 @@ pub(super) struct Profile {
     emit: Option<Source>,
 
     /// Propose patterns: critical threads by their wake-ups, and start functions
-    /// whose threads have no role
+    /// whose threads have no role, with where these are created if `run --sites` has noted that
     #[arg(long)]
     suggest: bool,
 
@@ -181,6 +181,7 @@ impl Profile {
         let add = |line: &Line, document: &mut Value| {
             let proposal = sites.proposal(&line.entry.key);
             document["is"] = "has-no-role".into();
+            document["created_by"] = sites.creations(&line.entry.key).into();
             document["line"] = json!(proposal.and_then(|it| it.as_ref().ok()));
             document["why_no_line"] = json!(proposal.and_then(|it| it.as_ref().err()));
         };

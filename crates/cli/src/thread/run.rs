@@ -57,6 +57,10 @@ pub(super) struct Run {
     #[arg(long, conflicts_with = "profile")]
     no_profile: bool,
 
+    /// Note in the profile where threads are created, for `milieu thread profile --suggest`
+    #[arg(long, conflicts_with = "no_profile")]
+    sites: bool,
+
     /// Also make stacks smaller whose size the program has set
     #[arg(long)]
     shrink_set_sizes: bool,
@@ -240,6 +244,7 @@ impl Run {
         );
         set("capacity", self.capacity.clone());
         set("quiet", self.quiet.then(|| "yes".to_owned()));
+        set("sites", self.sites.then(|| "yes".to_owned()));
         set("profile", profile.map(path_value).transpose()?);
         set("roles", self.roles()?);
         set("mediator", self.socket()?);

@@ -339,3 +339,156 @@ fn a_name_counts_that_a_thread_is_given_before_it_begins() {
     expected[0] = "-";
     served.has(&home, &expected, "its creator");
 }
+
+const HIRED_IN_C: &str = "\
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static int begun;
+static void *waits(void *a) { for (__sync_add_and_fetch(&begun, 1);;) pause(); return a; }
+static __attribute__((noinline)) int hires(pthread_t *thread, int number)
+{
+    for (int i = 0; i < number; i++)
+        if (pthread_create(thread, NULL, waits, NULL)) return 1;
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread;
+    if (hires(&thread, 3) || pthread_create(&thread, NULL, waits, NULL)) return 1;
+    while (__sync_add_and_fetch(&begun, 0) < 4) usleep(1000);
+    puts(\"begun\");
+    fflush(stdout);
+    return getchar() != EOF;
+}
+";
+
+const HIRED_IN_CPP: &str = "\
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <unistd.h>
+static std::atomic<int> begun;
+static void waits(int) { for (begun++;;) pause(); }
+struct Crew {
+    template <typename Work> void hires(Work work) { std::thread(work, 7).detach(); }
+};
+int main()
+{
+    Crew().hires(waits);
+    while (!begun) usleep(1000);
+    puts(\"begun\");
+    fflush(stdout);
+    return getchar() != EOF;
+}
+";
+
+const HIRED_IN_RUST: &str = "\
+use std::{io::Read, sync::mpsc::channel, thread};
+mod crew {
+    pub fn hires(work: impl FnOnce() + Send + 'static) { super::thread::spawn(work); }
+}
+fn main() {
+    let (tell, told) = channel();
+    crew::hires(move || {
+        tell.send(()).unwrap();
+        loop { thread::park() }
+    });
+    told.recv().unwrap();
+    println!(\"begun\");
+    std::io::stdin().read_exact(&mut [0]).unwrap_err();
+}
+";
+
+/// What is said of where threads are created that have no role, in three runs, of which each
+/// finds what the first one has noted.
+fn created(home: &Home) -> Option<String> {
+    for _ in 0..3 {
+        Served::start(home, &["--sites", "--", "./program"])?.end();
+    }
+    let text = fs::read_to_string(home.path("learned")).unwrap();
+    let sites: Vec<&str> = text.lines().filter(|it| it.starts_with("site ")).collect();
+    let each = sites.iter().collect::<std::collections::HashSet<_>>();
+    assert_eq!(each.len(), sites.len(), "{text}");
+    let asked = ["profile", "learned", "--suggest", "--seconds", "0.01"];
+    let shown = home.ok(&asked);
+    let documents = json_lines(&home.ok(&[&asked[..], &["--json"]].concat()));
+    for site in documents.iter().filter(|it| it["is"] == "has-no-role") {
+        for it in site["created_by"].as_array().unwrap() {
+            assert!(shown.contains(it["function"].as_str().unwrap()), "{shown}");
+        }
+    }
+    Some(shown)
+}
+
+#[test]
+fn it_is_noted_where_threads_are_created() {
+    let rust = ["--edition=2021", "-g", "-Clink-arg=-Wl,--build-id"];
+    for (compiler, source, text, options, expected) in [
+        (
+            "gcc",
+            "a.c",
+            HIRED_IN_C,
+            &BUILD[..],
+            &["hires, ", "a.c:9, from main\n", "main, ", "a.c:15\n"][..],
+        ),
+        (
+            "gcc",
+            "a.c",
+            HIRED_IN_C,
+            &["-s", "-O1", "-Wl,--build-id"],
+            &["program+0x"],
+        ),
+        (
+            "g++",
+            "a.cpp",
+            HIRED_IN_CPP,
+            &BUILD,
+            &["Crew::hires<", "a.cpp:8, from main\n"],
+        ),
+        (
+            "rustc",
+            "a.rs",
+            HIRED_IN_RUST,
+            &rust,
+            &["a::crew::hires", "a.rs:3, from a::main"],
+        ),
+    ] {
+        let home = Home::new();
+        if !compile(&home, compiler, source, text, options) {
+            continue;
+        }
+        let Some(shown) = created(&home) else {
+            return;
+        };
+        let is_about = |it: &&str| it.starts_with("#   created by ");
+        let creators: Vec<&str> = shown.split_inclusive('\n').filter(is_about).collect();
+        for part in expected {
+            assert!(
+                creators.iter().any(|it| it.contains(part)),
+                "{part} in {shown}"
+            );
+        }
+        for own in ["std::thread", "libstdc++", "libc.so", "libmilieu"] {
+            let wrong = format!("created by {own}");
+            assert!(!shown.contains(&wrong), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn nobody_is_asked_where_threads_are_created_unless_it_is_wanted() {
+    let home = Home::new();
+    if !compile(&home, "gcc", "a.c", HIRED_IN_C, &BUILD) {
+        return;
+    }
+    let Some(served) = Served::start(&home, &["--", "./program"]) else {
+        return;
+    };
+    served.end();
+    let text = fs::read_to_string(home.path("learned")).unwrap();
+    assert!(
+        text.contains("\nthread ") && !text.contains("\nsite "),
+        "{text}"
+    );
+}

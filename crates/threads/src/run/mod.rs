@@ -50,6 +50,8 @@ pub struct Settings<'t> {
     pub stacks: Policy,
     /// The file of learned sizes.
     pub profile: Option<&'t str>,
+    /// Whether it is noted there where threads are created.
+    pub notes_sites: bool,
     /// The file of patterns.
     pub roles: Option<&'t str>,
     /// By which means threads are mediated.
@@ -69,6 +71,7 @@ impl Default for Settings<'_> {
         Settings {
             stacks: Policy::default(),
             profile: None,
+            notes_sites: false,
             roles: None,
             rung: Choice::default(),
             mediator: mediator::Settings::default(),
@@ -122,6 +125,7 @@ impl<'t> Settings<'t> {
             "runs" => stacks.runs_min = count(value, 0)?,
             "threads" => stacks.threads_min = count(value, 1)?.into(),
             "profile" => self.profile = Some(path(value)?),
+            "sites" => self.notes_sites = one_of(value, YES)?,
             "roles" => self.roles = Some(path(value)?),
             "rung" => self.rung = choice(value)?,
             "blocked" => mediator.leaves_while_blocked = one_of(value, BLOCKED)?,
@@ -131,7 +135,7 @@ impl<'t> Settings<'t> {
             "spin" => mediator.spin_ns_max = u64::from(count(value, 1)?) * 1_000_000,
             "capacity" => self.capacity = count(value, 1)?,
             "mediator" => self.socket = Some(path(value)?),
-            "quiet" => self.is_quiet = one_of(value, QUIET)?,
+            "quiet" => self.is_quiet = one_of(value, YES)?,
             _ => return Err(KEYS),
         }
         Ok(())
@@ -139,8 +143,8 @@ impl<'t> Settings<'t> {
 }
 
 const KEYS: &str = "`stacks`, `set-sizes`, `floor`, `margin`, `runs`, `threads`, `profile`, \
-     `roles`, `rung`, `blocked`, `wait`, `turn`, `turn-max`, `spin`, `capacity`, `mediator` or \
-     `quiet`";
+     `sites`, `roles`, `rung`, `blocked`, `wait`, `turn`, `turn-max`, `spin`, `capacity`, \
+     `mediator` or `quiet`";
 const BYTES: &str = "a number of bytes, perhaps with K or M";
 
 /// The word for no, the word for yes, and both in a sentence.
@@ -148,7 +152,7 @@ type Words = (&'static str, &'static str, &'static str);
 
 const SIZES: Words = ("keep", "shrink", "`keep` or `shrink`");
 const BLOCKED: Words = ("stay", "leave", "`stay` or `leave`");
-const QUIET: Words = ("no", "yes", "`yes` or `no`");
+const YES: Words = ("no", "yes", "`yes` or `no`");
 
 fn one_of(value: &str, (no, yes, expected): Words) -> Result<bool, &'static str> {
     match value {

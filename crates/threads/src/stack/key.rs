@@ -89,7 +89,8 @@ pub struct Place {
 }
 
 impl Place {
-    fn parse(text: &[u8]) -> Option<Self> {
+    /// From text, as [`fmt::Display`] writes it.
+    pub fn parse(text: &[u8]) -> Option<Self> {
         let plus = text.iter().position(|&byte| byte == b'+')?;
         Some(Self {
             build: BuildId::parse(text.get(..plus)?)?,
@@ -336,7 +337,7 @@ impl Search {
 
 /// A program or library that is loaded.
 pub(super) struct Loaded<'l> {
-    base: usize,
+    pub(super) base: usize,
     headers: &'l [Header],
     /// Its path; empty for the program itself.
     pub(super) path: &'l core::ffi::CStr,
@@ -369,7 +370,7 @@ impl Loaded<'_> {
         })
     }
 
-    fn is_code(&self, address: usize) -> bool {
+    pub(super) fn is_code(&self, address: usize) -> bool {
         self.has(address, |it| {
             it.p_type == libc::PT_LOAD && it.p_flags & libc::PF_X != 0
         })

@@ -25,6 +25,7 @@ mod measure;
 mod overflow;
 mod own;
 mod profile;
+mod site;
 mod system;
 mod text;
 mod tuner;
@@ -38,8 +39,9 @@ pub use overflow::{AlternateStack, Running, SetAction, Standing, Watch};
 pub use own::{ReportStack, watch};
 pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Notes, Problem, Profile, ProfileError,
-    Room, append, load, settle, update,
+    Room, Site, append, load, settle, update,
 };
+pub use site::Sites;
 pub use system::{Errno, is_space_limited, is_space_short, page_bytes, signal_bytes, thread};
 pub use tuner::{Asked, Decision, Learned, Mode, ModeError, Policy, Reason};
 pub use zone::{Verdict, Zone, Zones, ZonesError};

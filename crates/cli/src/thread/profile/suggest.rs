@@ -241,8 +241,50 @@ impl Waker {
 struct Site {
     entry: Entry,
     start: Start,
+    creations: Vec<Creation>,
     text: Option<String>,
     kind: Option<Place>,
+}
+
+/// Where threads are created, as far as that was noted: the function, and who calls it, of
+/// whom the first ones say enough.
+#[derive(PartialEq)]
+struct Creation {
+    by: Start,
+    called_by: Vec<String>,
+}
+
+impl Creation {
+    /// Each once.
+    fn all(learned: &Learned, key: &Key, symbols: &mut Symbols) -> Vec<Creation> {
+        const CALLERS: usize = 3;
+        let mut creations = Vec::new();
+        for (_, calls) in learned.sites.iter().filter(|it| it.0 == *key) {
+            let mut functions = symbols.creators(calls).into_iter();
+            let creation = functions.next().map(|by| Creation {
+                by,
+                called_by: functions.map(|it| it.name).take(CALLERS).collect(),
+            });
+            creations.extend(creation.filter(|it| !creations.contains(it)));
+        }
+        creations
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("#   created by {}", place(&self.by));
+        for caller in &self.called_by {
+            let _ = write!(text, ", from {}", remark(caller));
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "function": self.by.name,
+            "position": self.by.position,
+            "called_by": self.called_by,
+        })
+    }
 }
 
 /// Start functions whose threads have no role.
@@ -258,6 +300,7 @@ impl Sites {
         let site = |entry: &Entry| Site {
             entry: *entry,
             start: symbols.start(&entry.key),
+            creations: Creation::all(learned, &entry.key, &mut symbols),
             text: symbols.pattern_text(&entry.key).map(cut),
             kind: symbols.kind(&entry.key),
         };
@@ -282,6 +325,15 @@ impl Sites {
         }
     }
 
+    /// Where threads of a key are created that have no role.
+    pub(super) fn creations(&self, key: &Key) -> Vec<Value> {
+        let mut sites = self.nameless.iter();
+        let site = sites.find(|it| it.entry.key == *key);
+        site.map_or(Vec::new(), |it| {
+            it.creations.iter().map(Creation::json).collect()
+        })
+    }
+
     /// What is proposed for a key whose threads have no role.
     pub(super) fn proposal(&self, key: &Key) -> Option<&Proposal> {
         self.proposals.get(key)
@@ -290,20 +342,22 @@ impl Sites {
     pub(super) fn text(&self) -> String {
         let mut lines = Lines::default();
         for site in &self.nameless {
-            let position = site.start.position.as_deref();
-            let position = position.unwrap_or("no debug information");
-            let about = format!(
-                "# {}, {}: {} threads\n",
-                remark(&site.start.name),
-                remark(position),
-                site.entry.threads,
-            );
+            let mut about = format!("# {}: {} threads\n", place(&site.start), site.entry.threads);
+            for creation in &site.creations {
+                let _ = writeln!(about, "{}", creation.text());
+            }
             if let Some(proposal) = self.proposal(&site.entry.key) {
                 lines.add(about, proposal);
             }
         }
         lines.text()
     }
+}
+
+fn place(start: &Start) -> String {
+    let position = start.position.as_deref();
+    let position = position.unwrap_or("no debug information");
+    format!("{}, {}", remark(&start.name), remark(position))
 }
 
 /// As the preload has it, which has no room for more.
@@ -541,6 +595,7 @@ mod tests {
                     name: name.to_owned(),
                     position: None,
                 },
+                creations: Vec::new(),
                 text: text.map(str::to_owned),
                 kind: key.argument,
             }

@@ -71,7 +71,7 @@ pub fn load(
     for line in Lines::of(whole(path, &mut memory)?).map_err(FileError::Profile)? {
         match line {
             Ok(Line::Thread(found)) => entry(&found),
-            Ok(Line::Module(_) | Line::Remark(_)) => {}
+            Ok(Line::Module(_) | Line::Site(_) | Line::Remark(_)) => {}
             Err(error) => wrong(error),
         }
     }
@@ -91,7 +91,7 @@ pub fn update(
 ) -> Result<(), FileError> {
     let _lock = lock(path, patience_milliseconds)?;
     let mut loaded = Scratch::new(1 << 20).map_err(FileError::Memory)?;
-    let loaded = modules_of(seen, loaded.bytes());
+    let loaded = modules_of(&|build| are_of(seen, build), loaded.bytes());
     change(path, loaded, b"", seen, wrong)
 }
 
@@ -145,6 +145,39 @@ pub fn append(path: &CStr, patience_milliseconds: u32, entry: &Entry) -> Result<
     line.push(thread(entry).as_bytes());
     line.push(b"\n");
     file.write_all(line.as_bytes()).map_err(FileError::Write)
+}
+
+/// Adds a line that says where threads were created, and where these modules lie, to a
+/// profile that does not have it.
+pub(in crate::stack) fn add_site(
+    path: &CStr,
+    patience_milliseconds: u32,
+    line: &[u8],
+    is_named: &dyn Fn(BuildId) -> bool,
+) -> Result<(), FileError> {
+    let _lock = lock(path, patience_milliseconds)?;
+    let mut memory = None;
+    let text = whole(path, &mut memory)?;
+    // Nothing is added to what is no profile.
+    Lines::of(text).map_err(FileError::Profile)?;
+    if text.split(|&byte| byte == b'\n').any(|it| it == line) {
+        return Ok(());
+    }
+    let mut scratch = Scratch::new(64 << 10).map_err(FileError::Memory)?;
+    let modules = modules_of(is_named, scratch.bytes());
+    let modules = modules.strip_prefix(HEADER).unwrap_or(modules);
+    let head = if text.is_empty() { HEADER } else { b"" };
+    let bytes = text.len() + head.len() + modules.len() + line.len() + 2;
+    if !may_be_as_long(bytes as u64) {
+        return Err(FileError::Write(Errno(libc::EFBIG)));
+    }
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT;
+    let file = File::open(path, flags).map_err(FileError::Write)?;
+    // Who has written by hand may have ended without a new line.
+    [head, b"\n", modules, line, b"\n"]
+        .iter()
+        .try_for_each(|it| file.write_all(it))
+        .map_err(FileError::Write)
 }
 
 /// The lock of a profile, until it is dropped.
@@ -203,14 +236,16 @@ pub(super) fn whole<'m>(
     Err(FileError::Read(Errno(libc::EFBIG)))
 }
 
-/// A profile with the modules that these keys name, as far as they are loaded.
-pub(super) fn modules_of<'m>(seen: &[Entry], memory: &'m mut [u8]) -> &'m [u8] {
-    let is_named = |build: BuildId| {
-        let mut places = seen
-            .iter()
-            .flat_map(|it| [Some(it.key.start), it.key.argument]);
-        places.any(|place| place.is_some_and(|place| place.build == build))
-    };
+/// Whether keys name a module.
+pub(super) fn are_of(seen: &[Entry], build: BuildId) -> bool {
+    let places = seen
+        .iter()
+        .flat_map(|it| [Some(it.key.start), it.key.argument]);
+    places.flatten().any(|it| it.build == build)
+}
+
+/// A profile with the modules that are named, as far as they are loaded.
+pub(super) fn modules_of<'m>(is_named: &dyn Fn(BuildId) -> bool, memory: &'m mut [u8]) -> &'m [u8] {
     let mut program = [0; 1024];
     let length = system::link(c"/proc/self/exe", &mut program).unwrap_or(0);
     let program = program.get(..length).unwrap_or_default();

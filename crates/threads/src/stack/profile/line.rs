@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 
 use super::{Entry, Name, ProfileError};
-use crate::stack::key::{BuildId, Key};
+use crate::stack::key::{BuildId, Key, Place};
 use crate::stack::text::Text;
 
 /// The first line: whose file this is, and the version of its language.
@@ -17,8 +17,26 @@ pub enum Line<'a> {
     Thread(Entry),
     /// Where a module lies.
     Module(Module<'a>),
+    /// Where threads were created.
+    Site(Site<'a>),
     /// Something for people.
     Remark(&'a [u8]),
+}
+
+/// Where threads of a key were created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site<'a> {
+    /// Their key.
+    pub key: Key,
+    /// All of it.
+    pub(super) line: &'a [u8],
+}
+
+impl<'a> Site<'a> {
+    /// To where the calls return that have led there, the innermost first.
+    pub fn calls(&self) -> impl Iterator<Item = Place> + use<'a> {
+        words(self.line).skip(2).filter_map(Place::parse)
+    }
 }
 
 /// Where a program or a library lies, for symbolizers.
@@ -57,7 +75,7 @@ pub struct LineError<'a> {
 /// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem<'a> {
-    /// It begins with another word than `thread` or `module`.
+    /// It begins with another word than `thread`, `module` or `site`.
     Kind(&'a [u8]),
     /// This is no key.
     Key(&'a [u8]),
@@ -65,6 +83,8 @@ pub enum Problem<'a> {
     Build(&'a [u8]),
     /// This is no path, or there is none.
     Path(&'a [u8]),
+    /// This is no place, or there is none.
+    Place(&'a [u8]),
     /// This is no number of the field before it.
     Number(&'a [u8]),
     /// This field is unknown, or there a second time.
@@ -78,14 +98,16 @@ impl fmt::Display for LineError<'_> {
         | Problem::Key(word)
         | Problem::Build(word)
         | Problem::Path(word)
+        | Problem::Place(word)
         | Problem::Number(word)
         | Problem::Field(word)) = self.problem;
         write!(f, "`{}` is ", word.escape_ascii())?;
         f.write_str(match self.problem {
-            Problem::Kind(_) => "neither `thread` nor `module`; put `#` before a remark",
+            Problem::Kind(_) => "none of `thread`, `module` and `site`; put `#` before a remark",
             Problem::Key(_) => "no key of a thread, as in `ab12+1f0` or `ab12+1f0/ab12+9c8`",
             Problem::Build(_) => "no build id, which has 2 to 40 hexadecimal digits",
             Problem::Path(_) => "no path; write a space as `%20` and `%` as `%25`",
+            Problem::Place(_) => "no place of a call, as in `ab12+1f0`",
             Problem::Number(_) => "no number with its field, as in `peak=8192`",
             Problem::Field(_) => {
                 "no field, or there twice; there are runs, threads, peak, given, set, \
@@ -165,9 +187,7 @@ fn parsed(line: &[u8]) -> Result<Line<'_>, Problem<'_>> {
     if line.starts_with(b"#") || line == HEADER {
         return Ok(Line::Remark(line));
     }
-    let mut words = line
-        .split(|byte| byte.is_ascii_whitespace())
-        .filter(|word| !word.is_empty());
+    let mut words = words(line);
     let kind = words.next().unwrap_or_default();
     let name = words.next().unwrap_or_default();
     match kind {
@@ -193,8 +213,22 @@ fn parsed(line: &[u8]) -> Result<Line<'_>, Problem<'_>> {
                 encoded_path: path,
             }))
         }
+        b"site" => {
+            let key = Key::parse(name).ok_or(Problem::Key(name))?;
+            let first = words.next().unwrap_or_default();
+            let mut places = core::iter::once(first).chain(words);
+            match places.find(|it| Place::parse(it).is_none()) {
+                Some(wrong) => Err(Problem::Place(wrong)),
+                None => Ok(Line::Site(Site { key, line })),
+            }
+        }
         _ => Err(Problem::Kind(kind)),
     }
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| byte.is_ascii_whitespace())
+        .filter(|word| !word.is_empty())
 }
 
 /// Takes `name=value`, or a word that is true by being there.

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A line is a thread's key (see [`Key`]) and what was seen of it, or where a module
-//! lies, for symbolizers. Two profiles are joined line by line: of each number the
+//! lies, for symbolizers. `site KEY PLACE …` says where threads of a key were created: to
+//! where the calls return that led there, the innermost first. Two profiles are joined line by line: of each number the
 //! greater one. That is commutative, associative and idempotent, so files can be
 //! merged in any order and more than once; counts are then those of the profile that
 //! saw most. What a program itself saw in a run is added to the counts, once.
@@ -21,8 +22,9 @@ mod file;
 mod line;
 mod notes;
 
+pub(super) use file::add_site;
 pub use file::{FileError, append, load, update};
-pub use line::{Line, LineError, Lines, Module, Problem};
+pub use line::{Line, LineError, Lines, Module, Problem, Site};
 pub(super) use notes::Note;
 pub use notes::{Notes, settle};
 
@@ -294,7 +296,7 @@ impl<T: Copy> Shelf<'_, T> {
 pub struct Profile<'m, 'a> {
     entries: Shelf<'m, Entry>,
     modules: Shelf<'m, Module<'a>>,
-    /// Remarks, and lines that nobody understands.
+    /// Remarks, where threads were created, and lines that nobody understands.
     kept: Shelf<'m, &'a [u8]>,
 }
 
@@ -330,6 +332,7 @@ impl<'m, 'a> Profile<'m, 'a> {
                 Ok(Line::Thread(entry)) => self.entries.push(entry)?,
                 Ok(Line::Module(module)) => self.modules.push(module)?,
                 Ok(Line::Remark(text)) => self.keep(text, others)?,
+                Ok(Line::Site(site)) => self.keep(site.line, others)?,
                 Err(error) => {
                     wrong(error);
                     self.keep(error.line, others)?;
@@ -387,7 +390,7 @@ impl<'m, 'a> Profile<'m, 'a> {
             match line {
                 Line::Thread(entry) => self.add(&entry)?,
                 Line::Module(module) => self.modules.push(module)?,
-                Line::Remark(_) => {}
+                Line::Remark(_) | Line::Site(_) => {}
             }
         }
         self.modules.settle(Module::cmp, |_, _| ());
@@ -410,8 +413,8 @@ impl<'m, 'a> Profile<'m, 'a> {
         self.entries().get(found.ok()?)
     }
 
-    /// The text that says all of it, in parts: remarks first, in the order in which
-    /// they were read, then modules and threads in theirs.
+    /// The text that says all of it, in parts: remarks and where threads were created first,
+    /// in the order in which they were read, then modules and threads in theirs.
     pub fn write(&self, put: &mut dyn FnMut(&[u8])) {
         put(line::HEADER);
         put(b"\n");

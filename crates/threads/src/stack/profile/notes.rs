@@ -23,7 +23,7 @@ use core::ffi::{CStr, c_int};
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::file::{beside, change, lock, modules_of, whole};
+use super::file::{are_of, beside, change, lock, modules_of, whole};
 use super::line::{HEADER, thread};
 use super::{Entry, FileError, Lines};
 use crate::stack::key::{BuildId, Key};
@@ -165,7 +165,8 @@ impl Notes {
         let Ok(mut memory) = Scratch::new(64 << 10) else {
             return;
         };
-        let text = modules_of(&[Entry::new(key)], memory.bytes());
+        let named = [Entry::new(key)];
+        let text = modules_of(&|build| are_of(&named, build), memory.bytes());
         // A path that is too long for a line is left out.
         let lines = text.split(|byte| *byte == b'\n').skip(1);
         for line in lines.filter(|it| !it.is_empty() && it.len() < LINE) {

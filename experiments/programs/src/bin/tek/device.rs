@@ -12,6 +12,7 @@ use std::time::Duration;
 use experiments::{Failed, number as parameter, text, whole};
 use milieu_bench::run::protocol::Start;
 use nix::sys::signal::{Signal, kill};
+use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -84,10 +85,15 @@ pub fn waits(start: &Start) -> Result<Numbers, Failed> {
         mediator.wait_until_found(cores)?;
     }
     others.go()?;
+    let used = || mediator.as_ref().map_or(Ok(0.0), Mediator::processor);
+    let (begun, before) = (work::now(), used()?);
     thread::sleep(Duration::from_secs_f64(parameter(start, "seconds")?));
+    let mediators = (used()? - before) / (work::now() - begun);
     let waits_ms: Vec<f64> = others.end()?;
     let share = busy.end()?;
-    Ok(waits::numbers(mediator.is_some(), &waits_ms, share))
+    let mut numbers = waits::numbers(mediator.is_some(), &waits_ms, share);
+    numbers.push(("mediator_share", mediators));
+    Ok(numbers)
 }
 
 /// Programs under names that rules can tell apart, and where a mediator of theirs is found.
@@ -183,6 +189,13 @@ struct Mediator<'p> {
 }
 
 impl Mediator<'_> {
+    /// The processor time that it has had, in seconds.
+    fn processor(&self) -> Result<f64, Failed> {
+        let number = i32::try_from(self.child.0.id())?;
+        let clock = clock_getcpuclockid(Pid::from_raw(number))?;
+        Ok(Duration::from(clock.now()?).as_secs_f64())
+    }
+
     /// Waits until it has found so many critical threads: it looks once a second.
     fn wait_until_found(&self, critical: u64) -> Result<(), Failed> {
         const LOOKS: u32 = 600;

@@ -1,0 +1,41 @@
+//! Where the program creates threads, noted in the profile for those who ask for it.
+
+use core::ffi::c_int;
+
+use milieu_threads::kernel;
+use milieu_threads::stack::{Key, Sites};
+
+use crate::state::Served;
+
+static SITES: Sites = Sites::new();
+
+/// Whoever writes a profile has its lock for less than that.
+const PATIENCE_MILLISECONDS: u32 = 100;
+
+unsafe extern "C" {
+    /// As the C library has it, which asks the compiler's library to unwind.
+    fn backtrace(calls: *mut usize, room: c_int) -> c_int;
+}
+
+/// This thread is about to create one of this key. The loader has to be free.
+pub fn note(served: &Served, key: &Key) {
+    let is_wanted = served.settings.notes_sites;
+    let Some(profile) = served.profile.filter(|_| is_wanted) else {
+        return;
+    };
+    kernel::unnoticed(|| {
+        let mut calls = [0; Sites::CALLS_MAX];
+        // SAFETY: writes as many addresses as there is room for.
+        let count = unsafe { backtrace(calls.as_mut_ptr(), Sites::CALLS_MAX as c_int) };
+        let count = usize::try_from(count).unwrap_or(0);
+        let calls = calls.get(..count).unwrap_or_default();
+        // What cannot be noted is not.
+        let _ = SITES.note(
+            profile,
+            PATIENCE_MILLISECONDS,
+            key,
+            calls,
+            note as *const () as usize,
+        );
+    });
+}
