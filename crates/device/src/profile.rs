@@ -242,8 +242,9 @@ impl Symbols {
             if functions.is_empty() {
                 creators.push(unnamed(Some(&file.name), call));
             }
-            let functions = functions.into_iter();
-            creators.extend(functions.filter(|it| !is_of_a_language(&it.name)));
+            let is_own = |it: &Named| is_of_a_language(&it.0);
+            let functions = functions.into_iter().filter(|it| !is_own(it));
+            creators.extend(functions.map(start));
         }
         creators
     }
@@ -329,36 +330,34 @@ impl Symbolic {
     }
 
     fn function(&self, address: u64) -> Option<Start> {
+        self.symbol(address).map(start)
+    }
+
+    fn symbol(&self, address: u64) -> Option<Named> {
         let at = self.symbols.partition_point(|it| it.0 <= address);
         let symbol = at.checked_sub(1).and_then(|it| self.symbols.get(it));
         // What a stripped file does not name is no part of the symbol before it; where there
         // is debug information, that names it.
         let symbol = symbol.filter(|it| address < it.1).map(|it| it.2.clone());
         let symbol = symbol.or_else(|| self.debugged(address))?;
-        let name = demangle_auto(symbol.into(), None);
         let location = self.lines.as_ref();
         let location = location.and_then(|it| it.find_location(address).ok().flatten());
-        Some(Start {
-            name: name.into_owned(),
-            position: location.and_then(position),
-        })
+        Some((symbol, location.and_then(position)))
     }
 
     /// The functions that have an address: several where some were inlined, of which the
     /// innermost is the first. None if nothing names them.
-    fn functions(&self, address: u64) -> Vec<Start> {
+    fn functions(&self, address: u64) -> Vec<Named> {
         let frames = self.lines.as_ref();
         let mut frames = frames.and_then(|it| it.find_frames(address).ok());
         let mut functions = Vec::new();
         while let Some(Ok(Some(frame))) = frames.as_mut().map(|it| it.next()) {
             let name = frame.function.as_ref().and_then(|it| it.raw_name().ok());
-            functions.extend(name.map(|it| Start {
-                name: demangle_auto(it, None).into_owned(),
-                position: frame.location.and_then(position),
-            }));
+            let place = frame.location.and_then(position);
+            functions.extend(name.map(|it| (it.into_owned(), place)));
         }
         if functions.is_empty() {
-            functions.extend(self.function(address));
+            functions.extend(self.symbol(address));
         }
         functions
     }
@@ -378,6 +377,16 @@ impl Symbolic {
             name = frame.function.or(name);
         }
         Some(name?.raw_name().ok()?.into_owned())
+    }
+}
+
+/// The symbol of a function, and where that is.
+type Named = (String, Option<String>);
+
+fn start((symbol, position): Named) -> Start {
+    Start {
+        name: demangle_auto(symbol.into(), None).into_owned(),
+        position,
     }
 }
 
@@ -406,15 +415,17 @@ fn is_of_a_language_file(name: &str) -> bool {
     files.iter().any(|it| name.starts_with(it))
 }
 
-/// Whether a function is one of Rust's or C++'s own, or what begins a program.
-fn is_of_a_language(name: &str) -> bool {
-    if name == "_start" {
+/// Whether the function of a symbol is one of Rust's or C++'s own, or what begins a program.
+fn is_of_a_language(symbol: &str) -> bool {
+    if symbol == "_start" {
         return true;
     }
-    let is_own = |path: &str| {
-        let paths = ["std::", "core::", "alloc::", "__gnu_cxx::"];
-        paths.iter().any(|it| path.starts_with(it))
+    let name = demangle_auto(symbol.into(), None);
+    let own: &[&str] = match is_of_rust(symbol) {
+        true => &["std::", "core::", "alloc::"],
+        false => &["std::", "__gnu_cxx::"],
     };
+    let is_own = |path: &str| own.iter().any(|it| path.starts_with(it));
     if let Some(of) = name.strip_prefix('<') {
         return is_own(of);
     }
@@ -430,7 +441,19 @@ fn is_of_a_language(name: &str) -> bool {
             _ => {}
         }
     }
-    is_own(name) || plain.rsplit(' ').next().is_some_and(is_own)
+    is_own(&name) || plain.rsplit(' ').next().is_some_and(is_own)
+}
+
+/// Whether it is a symbol of Rust's: one of its own kind, or one of C++'s that ends with a
+/// hash.
+fn is_of_rust(symbol: &str) -> bool {
+    const HASH: usize = "17h0123456789abcdefE".len();
+    let symbol = symbol.split('.').next().unwrap_or_default();
+    let hash = symbol
+        .len()
+        .checked_sub(HASH)
+        .and_then(|it| symbol.get(it..));
+    symbol.starts_with("_R") || hash.is_some_and(|it| it.starts_with("17h") && it.ends_with('E'))
 }
 
 /// Functions and data that the loader finds by an address; where there are several, it
@@ -582,22 +605,26 @@ mod tests {
     #[test]
     fn what_languages_have_is_known_by_its_name() {
         for own in [
-            "std::thread::spawn::<a::work>",
-            "<std::thread::Builder>::spawn",
-            "core::ops::function::FnOnce::call_once",
-            "std::thread::thread<void (&)(int), int>(void (&)(int), int&&)",
-            "void std::__invoke_impl<void, void (*)(int), int>(std::__invoke_other)",
+            // std::thread::spawn, as Rust writes names, and core::ops::function::FnOnce::call_once
+            "_ZN3std6thread5spawn17h0123456789abcdefE",
+            "_ZN4core3ops8function6FnOnce9call_once17h0123456789abcdefE.llvm.7",
+            // std::thread::thread(std::thread&&)
+            "_ZNSt6threadC1EOS_",
+            // void std::__invoke_impl<void, void (*)()>(std::__invoke_other, void (*&&)())
+            "_ZSt13__invoke_implIvPFvvEJEET_St14__invoke_otherOT0_DpOT1_",
             "_start",
         ] {
             assert!(is_of_a_language(own), "{own}");
         }
         for other in [
             "main",
-            "a::std::work",
-            "<a::Pool as std::ops::Drop>::drop",
-            "void hires<std::thread>(std::thread)",
-            "Crew<std::vector<int> >::hires(std::function<void ()>)",
             "stdout_begins",
+            // a::std::work
+            "_ZN1a3std4work17h0123456789abcdefE",
+            // core::work() of C++
+            "_ZN4core4workEv",
+            // void hires<std::thread>(std::thread)
+            "_Z5hiresISt6threadEvT_",
         ] {
             assert!(!is_of_a_language(other), "{other}");
         }

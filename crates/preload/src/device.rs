@@ -167,11 +167,13 @@ pub fn creator() -> Option<Creator> {
     Some(Creator { thread, here })
 }
 
-/// This thread begins. If it or its creator was elsewhere, it returns to what its creator
-/// returns to, which is certain only if the mediator knows who that is.
+/// This thread begins. If it has what threads have that are elsewhere, or not what its creator
+/// had, it returns to what its creator returns to, which is certain only if the mediator knows
+/// who that is.
 pub fn begun(served: &Served, thread: u32, creator: &Creator) {
-    let is_lazy = |it: &Scheduling| it.nice == 19 || i32::from(it.policy) == libc::SCHED_IDLE;
-    let is_to_tell = |it: Scheduling| is_lazy(&it) || it != creator.here;
+    let is_given =
+        |it: &Scheduling| it.nice == 19 || it.nice < 0 || i32::from(it.policy) == libc::SCHED_IDLE;
+    let is_to_tell = |it: Scheduling| is_given(&it) || it != creator.here.handed_on();
     if serves() && scheduling::of(thread).is_ok_and(is_to_tell) {
         let creator = creator.thread;
         say(served, &Packet::Begun { thread, creator }, true);

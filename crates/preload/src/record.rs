@@ -37,7 +37,7 @@ pub struct Birth {
     /// What its creator wants of itself, if that may be elsewhere.
     pub creator: Option<Scheduling>,
     /// The creator itself, if it hands that on and a mediator of the whole device may have it.
-    pub creator_elsewhere: Option<Creator>,
+    pub creator_to_tell: Option<Creator>,
     /// The signals that its creator does not take, if another thread creates it for that.
     pub signals: Option<libc::sigset_t>,
 }
@@ -275,7 +275,7 @@ impl Record {
             &birth.attributes,
             birth.is_excluded,
         );
-        if let Some(creator) = &birth.creator_elsewhere {
+        if let Some(creator) = &birth.creator_to_tell {
             device::begun(served, tid, creator);
         }
         if served.settings.stacks.mode.learns() {
@@ -428,7 +428,7 @@ pub fn begin_main(served: &Served) {
         asked_bytes: None,
         guard_bytes: 0,
         creator: None,
-        creator_elsewhere: None,
+        creator_to_tell: None,
         signals: None,
     };
     let Some(record) = take(birth) else {

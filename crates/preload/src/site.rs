@@ -1,6 +1,7 @@
 //! Where the program creates threads, noted in the profile for those who ask for it.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use milieu_threads::kernel;
 use milieu_threads::stack::{Key, Sites};
@@ -8,6 +9,9 @@ use milieu_threads::stack::{Key, Sites};
 use crate::state::Served;
 
 static SITES: Sites = Sites::new();
+
+/// That is said once.
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Whoever writes a profile has its lock for less than that.
 const PATIENCE_MILLISECONDS: u32 = 100;
@@ -29,13 +33,16 @@ pub fn note(served: &Served, key: &Key) {
         let count = unsafe { backtrace(calls.as_mut_ptr(), Sites::CALLS_MAX as c_int) };
         let count = usize::try_from(count).unwrap_or(0);
         let calls = calls.get(..count).unwrap_or_default();
-        // What cannot be noted is not.
-        let _ = SITES.note(
-            profile,
-            PATIENCE_MILLISECONDS,
-            key,
-            calls,
-            note as *const () as usize,
-        );
+        let own = note as *const () as usize;
+        let noted = SITES.note(profile, PATIENCE_MILLISECONDS, key, calls, own);
+        if let Some(error) = noted
+            .err()
+            .filter(|_| !HAS_FAILED.swap(true, Ordering::Relaxed))
+        {
+            let path = served.settings.profile.unwrap_or("");
+            served.say(format_args!(
+                "{path}: where some threads are created is not kept: {error}"
+            ));
+        }
     });
 }

@@ -198,7 +198,7 @@ impl Creation {
             asked_bytes: asking.bytes(),
             guard_bytes: asking.guard_bytes,
             creator: None,
-            creator_elsewhere: None,
+            creator_to_tell: None,
             signals: None,
         };
         if !served.rules.is_empty() {
@@ -221,7 +221,7 @@ impl Creation {
         if asking.inherits {
             birth.creator = own_of_creator(served);
             if birth.creator.is_none() {
-                birth.creator_elsewhere = device::creator();
+                birth.creator_to_tell = device::creator();
             }
         }
         let decision = Creation::decide(served, asking, &mut birth, start_at);

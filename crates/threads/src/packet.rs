@@ -6,7 +6,7 @@
 //! | `c` | my table has changed | – |
 //! | `w WAITER OWNER` | a thread of mine is about to wait for a lock that another has | – |
 //! | `s WAITER` | it has got it, or waits no more | – |
-//! | `b THREAD CREATOR` | a thread has begun where that puts its creator, and returns to what that returns to | – |
+//! | `b THREAD CREATOR` | a thread has begun where its creator was, and returns to what that hands on | – |
 //! | `home THREAD`, with a socket | a thread is to be where the program wants it until the other end of that socket is closed | `yes`, by that socket |
 //! | `own THREAD`, with a socket | how does the program have it scheduled? | `own POLICY NICE PRIORITY RESET`, by that socket |
 //!

@@ -257,7 +257,7 @@ impl Program {
         let is_self = tid == me;
         let (own, mut from) = match creator {
             Some(own) if means.is_some_and(|it| it.is_inherited(tid, &here, &own)) => {
-                (own, Region::Lazy)
+                (own.handed_on(), Region::Lazy)
             }
             // From a critical one it has another nice value, or has lost a policy.
             Some(own) if is_handed_on(&own) && scheduling::set(tid, &own).is_ok() => {

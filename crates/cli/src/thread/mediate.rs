@@ -54,17 +54,18 @@ pub(super) struct Mediate {
     #[arg(long, value_enum)]
     rung: Option<Rung>,
 
-    /// Seconds that a lazy thread may want a processor and have none, or `never`
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = wait)]
-    wait_max: Wait,
+    /// Seconds that a lazy thread may want a processor and have none, or `never` [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = wait)]
+    wait_max: Option<Wait>,
 
     /// How much of the processors critical threads leave then, or as much of the time is turns
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=50))]
     turn: u8,
 
     /// How much of the time turns take from critical threads at most, where so many have to wait
-    #[arg(long, value_name = "PERCENT", default_value_t = 80, value_parser = clap::value_parser!(u8).range(1..=90))]
-    turn_max: u8,
+    /// [default: 50, and 80 with --wait-max]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=90))]
+    turn_max: Option<u8>,
 
     /// Seconds that a critical thread may keep a processor without ever waiting
     #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = seconds)]
@@ -184,13 +185,20 @@ impl Mediate {
     }
 
     fn settings(&self) -> Settings {
+        let asked = match self.wait_max {
+            Some(Wait(Some(wait))) => Settings::keeping(nanoseconds(wait)),
+            Some(Wait(None)) => Settings {
+                lazy_wait_ns_max: None,
+                ..Settings::default()
+            },
+            None => Settings::default(),
+        };
         Settings {
             leaves_while_blocked: self.leave_while_blocked,
-            lazy_wait_ns_max: self.wait_max.0.map(nanoseconds),
             turn_percent: self.turn,
-            turn_percent_max: self.turn_max,
+            turn_percent_max: self.turn_max.unwrap_or(asked.turn_percent_max),
             spin_ns_max: nanoseconds(self.spin_max),
-            ..Settings::default()
+            ..asked
         }
     }
 

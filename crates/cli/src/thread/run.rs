@@ -81,15 +81,17 @@ pub(super) struct Run {
     #[arg(long, value_name = "auto|off|realtime|cgroup|idle|nice")]
     rung: Option<String>,
 
-    /// Seconds that a lazy thread may want a processor and have none, or `never`
+    /// Seconds that a lazy thread may want a processor and have none, or `never` [default: 1]
     #[arg(long, value_name = "SECONDS")]
     wait_max: Option<String>,
 
     /// How much of the processors critical threads leave then, or as much of the time is turns
+    /// [default: 5]
     #[arg(long, value_name = "PERCENT")]
     turn: Option<String>,
 
     /// How much of the time turns take from critical threads at most, where so many have to wait
+    /// [default: 50, and 80 with --wait-max]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=90))]
     turn_max: Option<u8>,
 
@@ -157,6 +159,12 @@ const NOT_STARTED: u8 = 125;
 
 impl Run {
     pub(super) fn run(&self) -> Outcome {
+        if self.sites && matches!(self.mode, Mode::Off) {
+            return Err(Failure::new(
+                "nothing is noted with `--mode off`, also not where threads are created",
+                "use `--sites` with `--mode learn`",
+            ));
+        }
         let launch = launch::prepare(&self.command[0], &launch::folders()).map_err(refused)?;
         let profile = self.profile()?;
         let settings = self.settings(profile.as_deref())?;

@@ -486,6 +486,11 @@ fn nobody_is_asked_where_threads_are_created_unless_it_is_wanted() {
         return;
     };
     served.end();
+    let refused = home.fails(2, &["run", "--sites", "--mode", "off", "--", "./program"]);
+    assert!(
+        refused.contains("`--sites` with `--mode learn`"),
+        "{refused}"
+    );
     let text = fs::read_to_string(home.path("learned")).unwrap();
     assert!(
         text.contains("\nthread ") && !text.contains("\nsite "),

@@ -30,12 +30,19 @@ impl Watch for OfTheDevice<'_> {
     fn cpu_ns(&mut self, slot: Slot, tid: u32) -> Option<u64> {
         let at = slot.0 as usize;
         let known = self.known.get(at)?.as_ref()?;
-        let files = known.files.get_or_init(|| {
-            let has_room = at < self.room;
-            let files = has_room.then(|| Files::of(known.process, tid)).flatten()?;
-            let stat = self.reader.stat_of(&files)?;
-            (stat.start == known.start).then_some(files)
-        });
+        let files = match known.files.get() {
+            Some(files) => files,
+            None => {
+                let has_room = at < self.room;
+                let files = has_room.then(|| Files::of(known.process, tid)).flatten();
+                let stat = files.as_ref().map(|it| self.reader.stat_of(it));
+                // Its number may be that of another by now.
+                if stat.is_some_and(|it| it.is_none_or(|it| it.start != known.start)) {
+                    return None;
+                }
+                known.files.get_or_init(|| files)
+            }
+        };
         let times = match files {
             Some(files) => self.reader.times_of(files),
             None => self.reader.times(known.process, tid),
@@ -164,6 +171,9 @@ impl Device<'_> {
         let (Some(placement), Some(known)) = (placement, known) else {
             return;
         };
+        if !known.is_there(&mut self.reader) {
+            return;
+        }
         known.given = rung::wanted(self.rung, Return::Always, placement, &known.own);
         let (thread, given, record) = (known.thread, known.given, record(known));
         if self.note(vec![record]) {
@@ -278,7 +288,7 @@ impl Device<'_> {
 impl Known {
     /// Whether it has not ended. Its number may be that of another by now, which its files
     /// would not tell of.
-    fn is_there(&self, reader: &mut Reader) -> bool {
+    pub(super) fn is_there(&self, reader: &mut Reader) -> bool {
         match self.files.get() {
             Some(Some(files)) => reader.times_of(files).is_some(),
             _ => {

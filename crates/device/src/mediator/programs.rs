@@ -138,7 +138,7 @@ impl Device<'_> {
         };
         for thread in listed {
             let entry = entries.get(thread);
-            match self.by_thread.get(thread).copied() {
+            match self.known_slot(process, *thread) {
                 Some(slot) => self.update_thread(slot, entry),
                 None => self.admit_thread(process, *thread, entry),
             }
@@ -170,6 +170,8 @@ impl Device<'_> {
         let Some(stat) = self.reader.stat(process, thread) else {
             return;
         };
+        // Another that had its number has ended.
+        self.drop_thread(thread);
         let (attributes, kind) = self.kind_of(process, &stat.name, entry);
         let may_wait = kind != Kind::Excluded;
         let Ok(here) = scheduling::of(thread) else {
@@ -287,7 +289,7 @@ impl Device<'_> {
             is_reset_on_fork: here.is_reset_on_fork,
             ..Scheduling::default()
         };
-        let own = creator.map_or(default, |it| it.own);
+        let own = creator.map_or(default, |it| it.own.handed_on());
         let placement = if self.moves_others() {
             Placement::Lazy
         } else {
@@ -319,7 +321,7 @@ impl Device<'_> {
         let is_it = |it: &&Known| {
             it.region == Region::Fast && is_as_given(here, &it.given) && !is_as_given(here, &it.own)
         };
-        known.find(is_it).map(|it| it.own)
+        known.find(is_it).map(|it| it.own.handed_on())
     }
 
     /// Whether a thread began while somebody was in the fast region.

@@ -44,17 +44,26 @@ impl Device<'_> {
         }
     }
 
-    /// A thread of a program has begun, and has inherited where another is that has begun
-    /// it: what that returns to, it returns to.
+    /// A thread of a program has begun where another was that has begun it: it returns to
+    /// what the kernel would have given it, had that been where the program wants it.
     pub fn begun(&mut self, process: u32, thread: u32, creator: u32) {
-        let own = self.own(process, creator);
+        let own = self.own(process, creator).or_else(|| {
+            // It may have ended in the meantime.
+            let known = self.known_slot(process, creator)?;
+            let known = self.known[known as usize].as_ref()?;
+            (known.region != Region::Own).then_some(known.own)
+        });
         let slot = self.slot_of(process, thread);
         let known = slot.and_then(|it| self.known[it as usize].as_mut());
         let (Some(own), Some(slot), Some(known)) = (own, slot, known) else {
             return;
         };
+        let own = own.handed_on();
         let was_new = std::mem::take(&mut known.is_new) && known.visits == 0;
         if !was_new || known.own == own || scheduling::is_realtime(own.policy) {
+            return;
+        }
+        if !known.is_there(&mut self.reader) {
             return;
         }
         known.own = own;
@@ -167,7 +176,7 @@ impl Device<'_> {
         self.known_slot(process, thread)
     }
 
-    fn known_slot(&self, process: u32, thread: u32) -> Option<u32> {
+    pub(super) fn known_slot(&self, process: u32, thread: u32) -> Option<u32> {
         let slot = *self.by_thread.get(&thread)?;
         let known = self.known[slot as usize].as_ref()?;
         (known.process == process).then_some(slot)

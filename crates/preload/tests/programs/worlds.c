@@ -434,26 +434,45 @@ static void *has_parents_nice(void *argument)
     return (void *)(intptr_t)(has != (int)(intptr_t)argument);
 }
 
-static void *hands_on_often(void *argument)
+/* How many children have another nice value. */
+static void *begins_often(intptr_t expected)
 {
     intptr_t others = 0;
-    CHECK(nice((int)(intptr_t)argument) == (int)(intptr_t)argument);
     for (int i = 0; i < 200; ++i) {
         pthread_t thread;
         void *is_other;
-        CHECK(pthread_create(&thread, NULL, has_parents_nice, argument) == 0);
+        CHECK(pthread_create(&thread, NULL, has_parents_nice, (void *)expected) == 0);
         CHECK(pthread_join(thread, &is_other) == 0);
         others += (intptr_t)is_other;
     }
     return (void *)others;
 }
 
+static void *hands_on_often(void *argument)
+{
+    CHECK(nice((int)(intptr_t)argument) == (int)(intptr_t)argument);
+    return begins_often((intptr_t)argument);
+}
+
+/* The kernel gives its children no nice value below 0; only the privileged have one. */
+static void *hands_nothing_on(void *argument)
+{
+    struct sched_param zero = { 0 };
+    (void)argument;
+    errno = 0;
+    if (nice(-4) == -1 && errno != 0)
+        return NULL;
+    CHECK(sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &zero) == 0);
+    return begins_often(0);
+}
+
 static void parents(void)
 {
-    pthread_t threads[4];
+    pthread_t threads[5];
     for (intptr_t i = 0; i < 4; ++i)
         CHECK(pthread_create(&threads[i], NULL, hands_on_often, (void *)(i + 1)) == 0);
-    for (int i = 0; i < 4; ++i) {
+    CHECK(pthread_create(&threads[4], NULL, hands_nothing_on, NULL) == 0);
+    for (int i = 0; i < 5; ++i) {
         void *others;
         CHECK(pthread_join(threads[i], &others) == 0);
         printf("%ld children of %d have another nice value\n", (long)(intptr_t)others, i + 1);

@@ -73,8 +73,25 @@ impl Default for Settings {
             is_reversible: true,
             lazy_wait_ns_max: Some(1_000_000_000),
             turn_percent: 5,
-            turn_percent_max: 80,
+            turn_percent_max: 50,
             spin_ns_max: 300_000_000,
+        }
+    }
+}
+
+impl Settings {
+    /// The [`turn_percent_max`](Settings::turn_percent_max) of whoever asks for a wait, where
+    /// critical threads are not to keep half of the time.
+    pub const TURN_PERCENT_KEEPING: u8 = 80;
+
+    /// As they are by default, and lazy threads wait for so many nanoseconds at most, also
+    /// where many do: a second is kept beside 150 threads a processor.
+    #[must_use]
+    pub fn keeping(wait_ns: u64) -> Settings {
+        Settings {
+            lazy_wait_ns_max: Some(wait_ns),
+            turn_percent_max: Settings::TURN_PERCENT_KEEPING,
+            ..Settings::default()
         }
     }
 }

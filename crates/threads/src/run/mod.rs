@@ -104,12 +104,20 @@ impl<'t> Settings<'t> {
     /// Reads the variable's text; tells what is wrong, and goes on.
     pub fn parse(text: &'t str, wrong: &mut dyn FnMut(SettingError<'t>)) -> Settings<'t> {
         let mut settings = Settings::default();
+        let (mut asks_for_wait, mut has_most) = (false, false);
         let parts = text.split(';').map(str::trim);
         for setting in parts.filter(|it| !it.is_empty()) {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-            if let Err(expected) = settings.set(key.trim(), value.trim()) {
-                wrong(SettingError { setting, expected });
+            match settings.set(key.trim(), value.trim()) {
+                Ok(()) => {
+                    asks_for_wait |= key.trim() == "wait";
+                    has_most |= key.trim() == "turn-max";
+                }
+                Err(expected) => wrong(SettingError { setting, expected }),
             }
+        }
+        if asks_for_wait && !has_most {
+            settings.mediator.turn_percent_max = mediator::Settings::TURN_PERCENT_KEEPING;
         }
         settings
     }

@@ -34,9 +34,13 @@ fn settings_are_what_they_say() {
     assert_eq!(mediator.spin_ns_max, 20_000_000);
     assert_eq!((settings.capacity, settings.is_quiet), (9, true));
     assert_eq!(
-        parsed("wait=5").0.mediator.lazy_wait_ns_max,
-        Some(5_000_000)
+        parsed("wait=5").0.mediator,
+        mediator::Settings::keeping(5_000_000)
     );
+    let texts = ["wait=5;turn-max=60", "turn-max=60; wait=5", "turn-max=60"];
+    for text in texts {
+        assert_eq!(parsed(text).0.mediator.turn_percent_max, 60);
+    }
     assert_eq!(parsed("rung=off").0.rung, Choice::Off);
 }
 

@@ -33,8 +33,9 @@ impl Sites {
         }
     }
 
-    /// Whether nobody has come this way yet. Of those who come at once one is told so.
-    fn is_new(&self, key: &Key, calls: &[usize]) -> bool {
+    /// The place of a way on which nobody has come yet. Of those who come at once one gets
+    /// it.
+    fn new_place(&self, key: &Key, calls: &[usize]) -> Option<&AtomicUsize> {
         let words = key.to_words().map(|it| it as usize);
         let words = words.iter().chain(calls);
         // Fowler, Noll and Vo.
@@ -43,16 +44,14 @@ impl Sites {
         });
         let hash = hash.max(1);
         for step in 0..Self::SITES_MAX {
-            let Some(place) = self.seen.get(hash.wrapping_add(step) % Self::SITES_MAX) else {
-                return false;
-            };
+            let place = self.seen.get(hash.wrapping_add(step) % Self::SITES_MAX)?;
             match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(other) if other == hash => return false,
+                Ok(_) => return Some(place),
+                Err(other) if other == hash => return None,
                 Err(_) => {}
             }
         }
-        false
+        None
     }
 
     /// Notes in a profile where a thread of a key is created, unless it is known: the
@@ -60,7 +59,7 @@ impl Sites {
     /// the file that has the address `own` are left out.
     ///
     /// # Errors
-    /// It is not noted.
+    /// It is not noted, and is tried again when the next thread comes this way.
     pub fn note(
         &self,
         profile: &CStr,
@@ -69,9 +68,23 @@ impl Sites {
         calls: &[usize],
         own: usize,
     ) -> Result<(), FileError> {
-        if !self.is_new(key, calls) {
+        let Some(place) = self.new_place(key, calls) else {
             return Ok(());
+        };
+        let noted = Self::add(profile, patience_milliseconds, key, calls, own);
+        if noted.is_err() {
+            place.store(0, Ordering::Relaxed);
         }
+        noted
+    }
+
+    fn add(
+        profile: &CStr,
+        patience_milliseconds: u32,
+        key: &Key,
+        calls: &[usize],
+        own: usize,
+    ) -> Result<(), FileError> {
         let mut places = [None; Self::CALLS_MAX];
         each_module(&mut |module| {
             if module.is_code(own) {

@@ -107,7 +107,7 @@ impl File {
         Ok(())
     }
 
-    /// Makes a file that is empty as long as this, of zeros that take no place on the disk.
+    /// Makes a file as long as this: shorter, or with zeros that take no place on the disk.
     /// It fails, and no signal comes, where files must not be so long.
     pub(super) fn extend(&self, bytes: u64) -> Result<(), Errno> {
         if !crate::kernel::may_be_as_long(bytes) {
@@ -183,6 +183,12 @@ impl File {
         // SAFETY: no memory is involved.
         patiently(|| unsafe { libc::flock(self.0, libc::LOCK_EX | libc::LOCK_NB) }.into())
             .map(|_| ())
+    }
+
+    /// Gives it back, also where processes have it that were forked meanwhile.
+    pub(super) fn unlock(&self) {
+        // SAFETY: no memory is involved.
+        let _ = patiently(|| unsafe { libc::flock(self.0, libc::LOCK_UN) }.into());
     }
 
     /// Device and number, which tell whether a program has put another file in its place.

@@ -91,6 +91,23 @@ pub struct Scheduling {
     pub is_reset_on_fork: bool,
 }
 
+impl Scheduling {
+    /// What the kernel gives a thread whose creator is scheduled so.
+    #[must_use]
+    pub fn handed_on(self) -> Scheduling {
+        let is_realtime = [libc::SCHED_FIFO, libc::SCHED_RR].contains(&self.policy.into());
+        match self.is_reset_on_fork {
+            false => self,
+            true if is_realtime => Scheduling::default(),
+            true => Scheduling {
+                nice: self.nice.max(0),
+                is_reset_on_fork: false,
+                ..self
+            },
+        }
+    }
+}
+
 /// What the table says of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {

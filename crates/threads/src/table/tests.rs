@@ -329,3 +329,23 @@ fn nobody_sees_half_of_what_another_writes() {
         });
     });
 }
+
+#[test]
+fn what_is_handed_on_is_what_the_kernel_gives() {
+    let own = |policy: i32, nice, is_reset_on_fork| Scheduling {
+        policy: policy as u8,
+        nice,
+        realtime_priority: u8::from(policy == libc::SCHED_RR),
+        is_reset_on_fork,
+    };
+    for policy in [libc::SCHED_OTHER, libc::SCHED_IDLE, libc::SCHED_RR] {
+        let kept = own(policy, -3, false);
+        assert_eq!(kept.handed_on(), kept);
+    }
+    for (nice, expected) in [(-11, 0), (7, 7)] {
+        let handed_on = own(libc::SCHED_BATCH, nice, true).handed_on();
+        assert_eq!(handed_on, own(libc::SCHED_BATCH, expected, false));
+    }
+    let handed_on = own(libc::SCHED_RR, -11, true).handed_on();
+    assert_eq!(handed_on, Scheduling::default());
+}

@@ -45,8 +45,8 @@ const RAN_NS: u64 = 500_000;
 /// How often lazy threads are looked at in a turn, at most.
 const POLL_NS: u64 = 2_000_000;
 
-/// Looks are so many times as far apart as one takes, at least. In a turn that is shared by
-/// all who are still due, so that it is a tenth of the time as well.
+/// Looks are so many times as far apart as one takes, at least; in a turn, in which fewer and
+/// fewer are looked at, they are closer.
 const LOOKING: u64 = 10;
 const LOOKING_IN_TURN: u64 = 5;
 

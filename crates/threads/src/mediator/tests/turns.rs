@@ -196,7 +196,8 @@ fn nobody_waits_for_longer_than_is_set() {
 #[test]
 fn nobody_waits_for_the_turn_of_another_processor() {
     for threads in [2, 16, 64, 150] {
-        let seen = seen_on(2, 2 * threads, 0, Settings::default());
+        let settings = Settings::keeping(1_000 * MILLISECOND);
+        let seen = seen_on(2, 2 * threads, 0, settings);
         let case = (threads, seen.worst(), seen.turns);
         assert!(seen.worst() <= 1004 && !seen.was_too_short, "{case:?}");
     }

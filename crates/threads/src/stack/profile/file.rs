@@ -2,7 +2,8 @@
 //!
 //! Whoever changes a profile has the lock, the file beside it whose name ends in
 //! `.lock` and which stays; a new profile takes the place of the old one at once,
-//! so readers need no lock and never see half of it.
+//! so readers need no lock and never see half of it. Only what a program adds while it
+//! runs, an overflow or where it creates threads, is a line at the end.
 
 use core::ffi::CStr;
 use core::fmt;
@@ -163,25 +164,49 @@ pub(in crate::stack) fn add_site(
     if text.split(|&byte| byte == b'\n').any(|it| it == line) {
         return Ok(());
     }
-    let mut scratch = Scratch::new(64 << 10).map_err(FileError::Memory)?;
-    let modules = modules_of(is_named, scratch.bytes());
+    const ROOM: usize = 64 << 10;
+    let scratch = || Scratch::new(ROOM).map_err(FileError::Memory);
+    let (mut modules, mut added) = (scratch()?, scratch()?);
+    let modules = modules_of(
+        is_named,
+        modules.bytes().get_mut(..ROOM / 2).unwrap_or_default(),
+    );
     let modules = modules.strip_prefix(HEADER).unwrap_or(modules);
     let head = if text.is_empty() { HEADER } else { b"" };
-    let bytes = text.len() + head.len() + modules.len() + line.len() + 2;
-    if !may_be_as_long(bytes as u64) {
+    // Who has written by hand may have ended without a new line.
+    let parts = [head, b"\n", modules, line, b"\n"];
+    let bytes = parts.iter().flat_map(|it| it.iter());
+    let added = added.bytes();
+    let count = added
+        .iter_mut()
+        .zip(bytes)
+        .map(|(into, byte)| *into = *byte)
+        .count();
+    let before = text.len() as u64;
+    if !may_be_as_long(before + count as u64) {
         return Err(FileError::Write(Errno(libc::EFBIG)));
     }
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT;
     let file = File::open(path, flags).map_err(FileError::Write)?;
-    // Who has written by hand may have ended without a new line.
-    [head, b"\n", modules, line, b"\n"]
-        .iter()
-        .try_for_each(|it| file.write_all(it))
-        .map_err(FileError::Write)
+    let written = file.write_all(added.get(..count).unwrap_or_default());
+    if written.is_err() {
+        // Half a line may be another.
+        let _ = file.extend(before);
+    }
+    written.map_err(FileError::Write)
 }
 
-/// The lock of a profile, until it is dropped.
-pub(super) fn lock(path: &CStr, patience_milliseconds: u32) -> Result<File, FileError> {
+/// The lock of a profile, until it is dropped. A process that is forked meanwhile has the
+/// file, too, and not the lock.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
+pub(super) fn lock(path: &CStr, patience_milliseconds: u32) -> Result<Lock, FileError> {
     const STEP_MILLISECONDS: u16 = 5;
     let path = beside(path, b".lock");
     let path = path.as_path();
@@ -191,7 +216,7 @@ pub(super) fn lock(path: &CStr, patience_milliseconds: u32) -> Result<File, File
     let mut waited = 0;
     loop {
         match file.lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(Lock(file)),
             Err(Errno(libc::EAGAIN)) if waited < patience_milliseconds => {
                 system::sleep(STEP_MILLISECONDS);
                 waited += u32::from(STEP_MILLISECONDS);
