@@ -34,11 +34,13 @@ pub fn note(served: &Served, key: &Key) {
         let count = usize::try_from(count).unwrap_or(0);
         let calls = calls.get(..count).unwrap_or_default();
         let own = note as *const () as usize;
-        let noted = SITES.note(profile, PATIENCE_MILLISECONDS, key, calls, own);
-        if let Some(error) = noted
-            .err()
-            .filter(|_| !HAS_FAILED.swap(true, Ordering::Relaxed))
-        {
+        // It is waited for once: all that create threads would wait for who has hung.
+        let patience = match HAS_FAILED.load(Ordering::Relaxed) {
+            true => 0,
+            false => PATIENCE_MILLISECONDS,
+        };
+        let failed = SITES.note(profile, patience, key, calls, own).err();
+        if let Some(error) = failed.filter(|_| !HAS_FAILED.swap(true, Ordering::Relaxed)) {
             let path = served.settings.profile.unwrap_or("");
             served.say(format_args!(
                 "{path}: where some threads are created is not kept: {error}"

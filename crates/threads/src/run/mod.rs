@@ -116,6 +116,13 @@ impl<'t> Settings<'t> {
                 Err(expected) => wrong(SettingError { setting, expected }),
             }
         }
+        if settings.notes_sites && (settings.profile.is_none() || !settings.stacks.mode.learns()) {
+            settings.notes_sites = false;
+            wrong(SettingError {
+                setting: "sites=yes",
+                expected: "a `profile` beside it, and `stacks` to be more than `off`",
+            });
+        }
         if asks_for_wait && !has_most {
             settings.mediator.turn_percent_max = mediator::Settings::TURN_PERCENT_KEEPING;
         }

@@ -15,7 +15,7 @@ fn parsed(text: &str) -> (Settings<'_>, Vec<String>) {
 fn settings_are_what_they_say() {
     assert_eq!(parsed("").0, Settings::default());
     let text = "stacks=force; set-sizes=shrink;floor=64K;margin=50;runs=0;threads=1;\
-                profile=/p;roles=/r s;rung=idle;blocked=leave;wait=never;turn=7;turn-max=9;spin=20;\
+                profile=/p;sites=yes;roles=/r s;rung=idle;blocked=leave;wait=never;turn=7;turn-max=9;spin=20;\
                 capacity=9;mediator=/m;quiet=yes;";
     let (settings, wrong) = parsed(text);
     assert_eq!(wrong, [""; 0]);
@@ -33,6 +33,7 @@ fn settings_are_what_they_say() {
     assert_eq!((mediator.turn_percent, mediator.turn_percent_max), (7, 9));
     assert_eq!(mediator.spin_ns_max, 20_000_000);
     assert_eq!((settings.capacity, settings.is_quiet), (9, true));
+    assert!(settings.notes_sites);
     assert_eq!(
         parsed("wait=5").0.mediator,
         mediator::Settings::keeping(5_000_000)
@@ -61,6 +62,7 @@ fn what_is_no_setting_is_told_with_what_would_be_one() {
         ("rung=best", "`auto`"),
         ("wait=0", "`never`"),
         ("quiet=1", "`yes` or `no`"),
+        ("sites=yes", "a `profile`"),
         ("blocked=", "`stay`"),
         ("set-sizes=x", "`shrink`"),
     ] {
