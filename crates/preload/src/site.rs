@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use milieu_threads::kernel;
-use milieu_threads::stack::{Key, Sites};
+use milieu_threads::stack::{Creation, Key, Sites};
 
 use crate::state::Served;
 
@@ -32,14 +32,17 @@ pub fn note(served: &Served, key: &Key) {
         // SAFETY: writes as many addresses as there is room for.
         let count = unsafe { backtrace(calls.as_mut_ptr(), Sites::CALLS_MAX as c_int) };
         let count = usize::try_from(count).unwrap_or(0);
-        let calls = calls.get(..count).unwrap_or_default();
-        let own = note as *const () as usize;
+        let creation = Creation {
+            key,
+            calls: calls.get(..count).unwrap_or_default(),
+            own: note as *const () as usize,
+        };
         // It is waited for once: all that create threads would wait for who has hung.
         let patience = match HAS_FAILED.load(Ordering::Relaxed) {
             true => 0,
             false => PATIENCE_MILLISECONDS,
         };
-        let failed = SITES.note(profile, patience, key, calls, own).err();
+        let failed = SITES.note(&creation, profile, patience).err();
         if let Some(error) = failed.filter(|_| !HAS_FAILED.swap(true, Ordering::Relaxed)) {
             let path = served.settings.profile.unwrap_or("");
             served.say(format_args!(

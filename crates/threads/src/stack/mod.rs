@@ -41,7 +41,7 @@ pub use profile::{
     Entry, FileError, Line, LineError, Lines, Module, Name, Notes, Problem, Profile, ProfileError,
     Room, Site, append, load, settle, update,
 };
-pub use site::Sites;
+pub use site::{Creation, Sites};
 pub use system::{Errno, is_space_limited, is_space_short, page_bytes, signal_bytes, thread};
 pub use tuner::{Asked, Decision, Learned, Mode, ModeError, Policy, Reason};
 pub use zone::{Verdict, Zone, Zones, ZonesError};

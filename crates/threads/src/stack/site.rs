@@ -35,9 +35,9 @@ impl Sites {
 
     /// The place of a way on which nobody has come yet. Of those who come at once one gets
     /// it.
-    fn new_place(&self, key: &Key, calls: &[usize]) -> Option<&AtomicUsize> {
-        let words = key.to_words().map(|it| it as usize);
-        let words = words.iter().chain(calls);
+    fn new_place(&self, creation: &Creation<'_>) -> Option<&AtomicUsize> {
+        let words = creation.key.to_words().map(|it| it as usize);
+        let words = words.iter().chain(creation.calls);
         // Fowler, Noll and Vo.
         let hash = words.fold(0x811c_9dc5_usize, |hash, word| {
             (hash ^ word).wrapping_mul(0x0100_0193).rotate_left(7)
@@ -54,38 +54,43 @@ impl Sites {
         None
     }
 
-    /// Notes in a profile where a thread of a key is created, unless it is known: the
-    /// addresses to which the calls return that have led there, the innermost first. Those of
-    /// the file that has the address `own` are left out.
+    /// Notes in a profile how a thread is created, unless that is known there or this process
+    /// has noted it.
     ///
     /// # Errors
     /// It is not noted, and is tried again when the next thread comes this way.
     pub fn note(
         &self,
+        creation: &Creation<'_>,
         profile: &CStr,
         patience_milliseconds: u32,
-        key: &Key,
-        calls: &[usize],
-        own: usize,
     ) -> Result<(), FileError> {
-        let Some(place) = self.new_place(key, calls) else {
+        let Some(place) = self.new_place(creation) else {
             return Ok(());
         };
-        let noted = Self::add(profile, patience_milliseconds, key, calls, own);
+        let noted = creation.add_to(profile, patience_milliseconds);
         if noted.is_err() {
             place.store(0, Ordering::Relaxed);
         }
         noted
     }
+}
 
-    fn add(
-        profile: &CStr,
-        patience_milliseconds: u32,
-        key: &Key,
-        calls: &[usize],
-        own: usize,
-    ) -> Result<(), FileError> {
-        let mut places = [None; Self::CALLS_MAX];
+/// How a thread comes to be created.
+#[derive(Clone, Copy, Debug)]
+pub struct Creation<'c> {
+    /// Its key.
+    pub key: &'c Key,
+    /// The addresses to which the calls return that have led there, the innermost first.
+    pub calls: &'c [usize],
+    /// An address in the file whose calls are left out.
+    pub own: usize,
+}
+
+impl Creation<'_> {
+    fn add_to(&self, profile: &CStr, patience_milliseconds: u32) -> Result<(), FileError> {
+        let Creation { key, calls, own } = *self;
+        let mut places = [None; Sites::CALLS_MAX];
         each_module(&mut |module| {
             if module.is_code(own) {
                 return;
@@ -133,20 +138,24 @@ mod tests {
             return;
         };
         let here = [start + 1, start + 2];
+        fn by<'c>(key: &'c Key, calls: &'c [usize], own: usize) -> Creation<'c> {
+            Creation { key, calls, own }
+        }
         // Of another program's library, which has no address here.
         let mut nowhere = here;
         nowhere[1] = 16;
         let sites = Sites::new();
         for calls in [&here[..], &here, &nowhere] {
-            sites.note(name, 1000, &key, calls, 0).expect("it is noted");
+            let noted = sites.note(&by(&key, calls, 0), name, 1000);
+            noted.expect("it is noted");
         }
         // Another process, which does not know what this one has noted.
         Sites::new()
-            .note(name, 1000, &key, &here, 0)
+            .note(&by(&key, &here, 0), name, 1000)
             .expect("it is noted");
         // All of them are left out.
         Sites::new()
-            .note(name, 1000, &key, &here, start)
+            .note(&by(&key, &here, start), name, 1000)
             .expect("there is nothing");
         let text = fs::read(&path).expect("it is there");
         let lines: Result<std::vec::Vec<Line<'_>>, _> =
