@@ -189,18 +189,39 @@ fn is_of(which: c_uint, who: id_t) -> bool {
     }
 }
 
-/// As POSIX has it; of one thread, as in Linux.
+/// As POSIX has it; of one thread, as in Linux, or of all those of groups of processes or of
+/// a user, of which the least nice value counts.
 ///
 /// # Safety
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpriority(which: c_uint, who: id_t) -> c_int {
-    let found = (which == libc::PRIO_PROCESS as c_uint).then(|| own_by_number(who));
-    match found.flatten() {
-        Some(own) if !is_realtime(own.policy) => own.nice.into(),
-        // SAFETY: the caller's.
-        _ => unsafe { real::getpriority(which, who) },
+    // SAFETY: the caller's.
+    let ask = || unsafe { real::getpriority(which, who) };
+    if which == libc::PRIO_PROCESS as c_uint {
+        return match own_by_number(who) {
+            Some(own) if !is_realtime(own.policy) => own.nice.into(),
+            _ => ask(),
+        };
     }
+    match state::served().filter(|_| is_of(which, who)) {
+        Some(served) => least(served, ask()),
+        None => ask(),
+    }
+}
+
+/// The least nice value of several processes, of which this is one: what the kernel says is
+/// the least, with this one's threads as the program wants them. Where one of these has the
+/// least, the kernel does not say what others have; they count as no lower than the program's.
+fn least(served: &Served, said: c_int) -> c_int {
+    let (mut have, mut own) = (c_int::MAX, c_int::MAX);
+    for (_, entry) in served.program.table().lines().iter() {
+        if let Ok(now) = scheduling::of(entry.tid) {
+            have = have.min(now.nice.into());
+            own = own.min(own_by_number(entry.tid).unwrap_or(now).nice.into());
+        }
+    }
+    if said < have { said.min(own) } else { own }
 }
 
 /// As POSIX has it; of one thread, as in Linux.

@@ -184,7 +184,12 @@ static void threads_are_told_as_a_group(void)
     begins(&critical, "probe", 1);
     CHECK(setpgid(0, 0) == 0 && getpriority(PRIO_PROCESS, 0) == 0);
     CHECK(getpriority(PRIO_PROCESS, critical.number) == 0);
-    CHECK(setpriority(PRIO_PGRP, 0, 5) == 0 && getpriority(PRIO_PGRP, 0) <= 5);
+    CHECK(getpriority(PRIO_PGRP, 0) == 0 && getpriority(PRIO_PGRP, (id_t)getpgrp()) == 0);
+    /* What it has as a critical one, ahead of others where that is permitted, is not the program's. */
+    CHECK(pthread_setschedprio(critical.thread, -10) == 0 && getpriority(PRIO_PGRP, 0) == 0);
+    CHECK(pthread_setschedprio(critical.thread, 0) == 0);
+    CHECK(getpriority(PRIO_USER, 0) <= 0 && getpriority(PRIO_USER, getuid()) <= 0);
+    CHECK(setpriority(PRIO_PGRP, 0, 5) == 0 && getpriority(PRIO_PGRP, 0) == 5);
     CHECK(getpriority(PRIO_PROCESS, 0) == 5 && is_lazy(number()) == can_be_lazy());
     CHECK(getpriority(PRIO_PROCESS, critical.number) == 5);
     CHECK(region_of(critical.thread) == PTHREAD_REGION_FAST && !is_lazy(critical.number));
