@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::support::{Live, Watched, put};
 use milieu_adapters::catalogue::{self, Made, With};
 use milieu_adapters::machine::Load;
+use milieu_adapters::replay::RowType;
 use milieu_adapters::timer::Tick;
 use milieu_adapters::{Format, Number};
 use milieu_stream::{Source, Status};
@@ -335,6 +336,16 @@ fn what_a_program_gives_has_to_be_of_use() {
             in_memory(ROWS),
             "`file.content`: it replays no recording, which could lie in memory; there are \
              replay.csv, replay.json_lines, replay.nmea",
+        ),
+        (
+            "replay.nmea",
+            &path[..],
+            With {
+                rows: Some(RowType::of::<Number>()),
+                ..With::default()
+            },
+            "`replay.nmea`: it replays no rows, of which a type could be made; there are \
+             replay.csv, replay.json_lines",
         ),
         (
             "replay.csv",

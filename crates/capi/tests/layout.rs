@@ -83,7 +83,7 @@ fn assertions() -> String {
         milieu_names { queries, count }
         milieu_rights { abi, read, publish, read_private, set_private }
         milieu_mode {
-            abi, version, name, media_type, builds_on_frames, begin, encode, decode, end
+            abi, version, name, media_type, builds_on_frames, replaces, begin, encode, decode, end
         }
     }
     #[cfg(feature = "links")]
@@ -106,7 +106,7 @@ fn assertions() -> String {
     #[cfg(feature = "sources")]
     layout! {
         milieu_source_definition { name, summary, events, needs, parameters, parameter_count }
-        milieu_source_terms { abi, format, content }
+        milieu_source_terms { abi, format, content, rows }
     }
     #[cfg(feature = "http")]
     layout! {

@@ -209,6 +209,13 @@ fn tools_choose_modes_of_the_program() {
     assert!(milieu.modes().named("shouting").is_some());
     assert!(milieu.modes().named("cbor").is_some());
     assert_eq!(milieu.own_modes().len(), 1);
+    let none = milieu
+        .replace_mode(Shouting)
+        .expect_err("it is no mode of Milieu");
+    assert!(
+        none.to_string().contains("Milieu has no mode `shouting`"),
+        "{none}"
+    );
 
     let words = milieu.streams().publisher::<String>("/words").unwrap();
     let mut tap = BufReader::new(connect(control.path()));

@@ -103,6 +103,18 @@ impl Modes {
         self.0.push(mode);
     }
 
+    /// Puts a mode in the place of all that have its name; where there are none, this
+    /// [adds](Modes::add) it.
+    pub fn replace(&mut self, mode: Arc<dyn Mode>) {
+        let Some(place) = self.0.iter().position(|it| it.name() == mode.name()) else {
+            return self.add(mode);
+        };
+        let mut at = 0..;
+        self.0
+            .retain(|it| at.next() == Some(place) || it.name() != mode.name());
+        self.0[place] = mode;
+    }
+
     /// All of them, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Mode>> {
         self.0.iter()

@@ -13,7 +13,7 @@ use milieu_transfer::Span;
 use super::{Definition, With, all};
 use crate::failure::{Failure, shortened};
 use crate::format::Format;
-use crate::replay::Replay;
+use crate::replay::{Replay, RowType};
 
 /// What was given to a source: parameters that are known ones, those that must be
 /// given among them, and what the program gives it besides, which it has a use for.
@@ -22,6 +22,7 @@ pub(super) struct Given<'a> {
     values: &'a [(&'a str, &'a str)],
     format: Cell<Option<Format>>,
     content: Option<Arc<[u8]>>,
+    rows: Option<RowType>,
 }
 
 impl<'a> Given<'a> {
@@ -36,6 +37,7 @@ impl<'a> Given<'a> {
             values,
             format: Cell::new(with.format),
             content: with.content,
+            rows: with.rows,
         };
         given.check_use(has_format)?;
         for (name, value) in values {
@@ -84,6 +86,10 @@ impl<'a> Given<'a> {
             let why = "it replays no recording, which could lie in memory";
             return Err(refuse(why, Definition::is_recording));
         }
+        if self.rows.is_some() && !self.definition.has_rows() {
+            let why = "it replays no rows, of which a type could be made";
+            return Err(refuse(why, Definition::has_rows));
+        }
         Ok(())
     }
 
@@ -94,11 +100,17 @@ impl<'a> Given<'a> {
 
     /// A recording of this kind, in its file or in memory.
     pub(super) fn recording(&self, kind: fn(PathBuf) -> Replay) -> Result<Replay, Failure> {
-        let Some(content) = &self.content else {
-            return Ok(kind(self.needed("path")?.into()));
+        let replay = match &self.content {
+            None => kind(self.needed("path")?.into()),
+            Some(content) => {
+                let name = self.text("path").unwrap_or("recording");
+                kind(name.into()).content(Arc::clone(content))
+            }
         };
-        let name = self.text("path").unwrap_or("recording");
-        Ok(kind(name.into()).content(Arc::clone(content)))
+        Ok(match &self.rows {
+            None => replay,
+            Some(rows) => replay.rows(rows.clone()),
+        })
     }
 
     pub(super) fn failure(&self, parameter: &str, reason: impl fmt::Display) -> Failure {

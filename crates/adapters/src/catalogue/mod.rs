@@ -37,7 +37,7 @@ use milieu_stream::{Declared, Source};
 
 use crate::failure::Failure;
 use crate::format::Format;
-use crate::replay::Control;
+use crate::replay::{Control, RowType};
 use given::Given;
 
 /// A source that has a name: what it takes and what it publishes.
@@ -65,6 +65,8 @@ pub struct With {
     /// A recording that lies in memory. Its `path` is then only what it is called,
     /// and need not be given.
     pub content: Option<Arc<[u8]>>,
+    /// What rows of a recording become, in the place of values with their fields.
+    pub rows: Option<RowType>,
 }
 
 /// A source that was made.
@@ -100,7 +102,8 @@ pub fn make(name: &str, given: &[(&str, &str)]) -> Result<Box<dyn Source>, Failu
 ///
 /// # Errors
 /// As [`make`]; and if there is a format for a source that reads no texts, or
-/// besides the parameter `format`, or a recording for a source that replays none.
+/// besides the parameter `format`, a recording for a source that replays none, or a
+/// type of rows for one whose events are no rows.
 pub fn make_with(name: &str, given: &[(&str, &str)], with: With) -> Result<Made, Failure> {
     let Some(definition) = get(name) else {
         let known: Vec<&str> = all().map(|source| source.name).collect();
@@ -137,6 +140,11 @@ impl Definition {
     /// Whether it replays a recording, which is stopped and moved within.
     fn is_recording(&self) -> bool {
         self.name.starts_with("replay.")
+    }
+
+    /// Whether its events are rows, which may have a type of the program.
+    fn has_rows(&self) -> bool {
+        self.is_recording() && self.parameters.iter().any(|it| it.name == "time")
     }
 }
 

@@ -36,4 +36,5 @@ mod source;
 
 pub use column::{Column, TimeFormat};
 pub use control::{Control, Pace};
+pub use rows::RowType;
 pub use source::{Replay, csv, json_lines, nmea};

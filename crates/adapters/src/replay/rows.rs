@@ -1,12 +1,13 @@
 //! Rows of recordings of any kind.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use milieu_stream::Feed;
-use milieu_transfer::{Body, Rights, Time, Value};
+use milieu_transfer::{Body, Error, Kind as OfBody, Rights, Time, Value};
 
 use super::column::{Column, TimeFormat};
 
@@ -20,7 +21,7 @@ pub(super) struct Recording {
     /// The field that says when a row was recorded.
     pub(super) time: String,
     pub(super) format: TimeFormat,
-    pub(super) body: ToBody,
+    pub(super) of: RowType,
 }
 
 #[derive(Clone)]
@@ -42,8 +43,12 @@ pub(super) struct Csv {
 /// Publishes a row at a time.
 pub(super) type Publish = Box<dyn FnOnce(&mut Feed<'_>, Time) + Send>;
 
+/// The type that rows become, of their fields by name.
+#[derive(Clone)]
+pub struct RowType(Arc<ToBody>);
+
 /// Makes a body of the fields of a row; the error says what is wrong.
-pub(super) type ToBody = Arc<dyn Fn(Value) -> Result<Publish, String> + Send + Sync>;
+type ToBody = dyn Fn(Value) -> Result<Publish, String> + Send + Sync;
 
 /// Reads rows one after the other.
 pub(super) trait Rows: Send {
@@ -76,7 +81,7 @@ impl Recording {
 
     /// A row that was read from this line.
     pub(super) fn row(&self, line: u64, time: Result<Time, String>, fields: Value) -> Next {
-        let row = time.and_then(|time| Ok((time, (self.body)(fields)?)));
+        let row = time.and_then(|time| Ok((time, (self.of.0)(fields)?)));
         match row {
             Ok((time, publish)) => Next::Row(time, publish),
             Err(why) => Next::Bad(line, why),
@@ -84,17 +89,38 @@ impl Recording {
     }
 }
 
-/// Publishes the fields as they are.
-pub(super) fn as_value() -> ToBody {
-    Arc::new(|fields| Ok(publish(fields)))
+impl RowType {
+    /// None: the fields stay as they are.
+    pub(super) fn none() -> RowType {
+        RowType(Arc::new(|fields| Ok(publish(fields))))
+    }
+
+    /// A type of Rust's.
+    #[must_use]
+    pub fn of<T: Body>() -> RowType {
+        RowType::with(OfBody::<T>::new(), |fields| fields.to(Rights::ALL))
+    }
+
+    /// A kind of events, and what makes their bodies of a row's fields; a row of which
+    /// it makes none is left out.
+    #[must_use]
+    pub fn with<T: Body>(
+        kind: OfBody<T>,
+        make: impl Fn(&Value) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> RowType {
+        RowType(Arc::new(move |fields| {
+            let body = make(&fields).map_err(|error| error.to_string())?;
+            Ok(Box::new(move |feed: &mut Feed<'_>, time| {
+                feed.publish_kind(kind, time, None, body);
+            }))
+        }))
+    }
 }
 
-/// Publishes what a type makes of the fields.
-pub(super) fn as_type<T: Body>() -> ToBody {
-    Arc::new(|fields| {
-        let body: T = fields.to(Rights::ALL).map_err(|error| error.to_string())?;
-        Ok(publish(body))
-    })
+impl fmt::Debug for RowType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowType").finish_non_exhaustive()
+    }
 }
 
 pub(super) fn publish<T: Body>(body: T) -> Publish {

@@ -12,7 +12,7 @@ use milieu_transfer::{Body, Span, Time};
 use super::clock::{Clock, Pass};
 use super::column::{Column, TimeFormat};
 use super::control::{Control, Pace, Wish};
-use super::rows::{Csv, Kind, Next, Publish, Recording, Rows, as_type, as_value};
+use super::rows::{Csv, Kind, Next, Publish, Recording, RowType, Rows};
 use crate::failure::Failure;
 use crate::interval::Retry;
 
@@ -82,7 +82,7 @@ impl Replay {
                 kind,
                 time: "time".to_owned(),
                 format: TimeFormat::default(),
-                body: as_value(),
+                of: RowType::none(),
             },
             from: Time::MIN,
             until: Time::MAX,
@@ -149,8 +149,14 @@ impl Replay {
     /// Publishes what a type makes of a row: its fields by name. An empty field
     /// is `None`, and fields that the type does not know are ignored.
     #[must_use]
-    pub fn typed<T: Body>(mut self) -> Replay {
-        self.recording.body = as_type::<T>();
+    pub fn typed<T: Body>(self) -> Replay {
+        self.rows(RowType::of::<T>())
+    }
+
+    /// As [`typed`](Replay::typed), of a type that is known only while the program runs.
+    #[must_use]
+    pub fn rows(mut self, of: RowType) -> Replay {
+        self.recording.of = of;
         self
     }
 

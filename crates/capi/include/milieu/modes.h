@@ -148,6 +148,12 @@ typedef struct milieu_mode {
     const char *media_type;
     /** Whether a frame can be understood only with those before it. */
     bool builds_on_frames;
+    /**
+     * Whether it stands in the place of Milieu's mode of its name. Whoever is at the other end has to
+     * have it, too: no name tells the two apart. What takes the name of a mode of Milieu inside another
+     * mode (milieu_encoding_event, milieu_decoding_event) means Milieu's all the same.
+     */
+    bool replaces;
     /** Makes a state for each encoder and decoder; null: all have `user`, which several threads use at once. */
     milieu_mode_begin begin;
     milieu_mode_encode encode;
@@ -161,7 +167,8 @@ typedef struct milieu_mode {
  * from any thread, those of one state one at a time; they run as callbacks of streams do. `destroy`
  * is called when neither the coordinator nor anybody else has the mode any more.
  *
- * MILIEU_WRONG_NAME: its name or media type is none, or another mode has it.
+ * MILIEU_WRONG_NAME: its name or media type is none, or another mode has it; or it `replaces` what
+ * is no mode of Milieu, or has been replaced already.
  */
 MILIEU_CHECKED milieu_result milieu_mode_define(const milieu_coordinator *coordinator,
     const milieu_mode *mode, void *user, milieu_destroy destroy);

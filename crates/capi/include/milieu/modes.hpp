@@ -186,6 +186,8 @@ struct ModeInfo {
     const char *media_type;
     /** Whether a frame can be understood only with those before it. */
     bool builds_on_frames = false;
+    /** Whether it stands in the place of Milieu's mode of its name. */
+    bool replaces = false;
 };
 
 namespace detail {
@@ -246,6 +248,7 @@ void define_mode(const Coordinator &coordinator, const ModeInfo &info, MakeEncod
     mode.name = info.name;
     mode.media_type = info.media_type;
     mode.builds_on_frames = info.builds_on_frames;
+    mode.replaces = info.replaces;
     mode.begin = Mode::begin;
     mode.encode = Mode::encode;
     mode.decode = Mode::decode;

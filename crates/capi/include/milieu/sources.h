@@ -31,7 +31,8 @@
  * - Their events are of types of the library. Fields are read by name, by milieu_event_get, the whole
  *   as JSON, and milieu_event_body makes a struct of the program's own of it, which has those of the
  *   fields that it wants, by the same names: what the tables say may be null is MILIEU_OPTIONAL there,
- *   a field with words MILIEU_ENUM with these as variants. milieu_event_type_of is null.
+ *   a field with words MILIEU_ENUM with these as variants. milieu_event_type_of is null, unless the
+ *   rows of a recording were given a type.
  * - In virtual time, sources see the time that is passed: timers tick, recordings play, the machine
  *   is looked at. Those that wait for a descriptor, for a program, a device or the kernel to tell of a
  *   file, are polled no more once they do.
@@ -104,17 +105,24 @@ typedef struct milieu_source_terms {
      * none. The parameter `path` is then only what it is called, and need not be given.
      */
     milieu_text content;
+    /**
+     * The type that the rows of a recording become, of their fields by name; null: they are values
+     * with these fields. An empty field is one that is missing, and fields that the type does not have
+     * are left out. A row that lacks what the type has is left out as one that cannot be read.
+     */
+    const milieu_event_type *rows;
 } milieu_source_terms;
 
 /** Terms that say nothing. */
-#define MILIEU_SOURCE_TERMS { MILIEU_ABI, NULL, { NULL, 0 } }
+#define MILIEU_SOURCE_TERMS { MILIEU_ABI, NULL, { NULL, 0 }, NULL }
 
 /**
  * As milieu_source_open, on these terms. The format is handed `user`; `destroy` is called when
  * nobody has that any more, at once where there is no format, and where this fails.
  *
  * MILIEU_INVALID: as there; also, there is a format for a source that reads no texts, or besides
- * the parameter `format`, or a recording for a source that replays none.
+ * the parameter `format`, a recording for a source that replays none, or a type of rows for one whose
+ * events are no rows, as those of `replay.nmea` are.
  */
 MILIEU_CHECKED milieu_result milieu_source_open_with(const milieu_streams *streams,
     milieu_text name, milieu_text what, const milieu_attribute *parameters, size_t count,

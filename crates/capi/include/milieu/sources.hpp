@@ -14,6 +14,7 @@
  *       [](milieu::Feed &feed, std::string_view text) { feed.publish(grams(text)); });
  *   auto year = streams.replay("/weather", "replay.csv", {{"path", "weather-2013.csv"}});
  *   year.pace(3600);
+ *   auto degrees = streams.replay<Degrees>("/degrees", "replay.csv", {{"path", "degrees.csv"}});
  */
 #ifndef MILIEU_SOURCES_HPP
 #define MILIEU_SOURCES_HPP
@@ -91,6 +92,28 @@ inline const std::vector<SourceInfo> &sources() {
     return all;
 }
 
+namespace detail {
+
+/** Terms of a recording that lies in memory. */
+inline milieu_source_terms in_memory(std::string_view content) noexcept {
+    milieu_source_terms terms = MILIEU_SOURCE_TERMS;
+    // Nothing lies somewhere all the same.
+    terms.content = text(content.data() ? content : std::string_view(""));
+    return terms;
+}
+
+inline Replay replay(const milieu_streams *streams, std::string_view name, std::string_view what,
+    const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+    const milieu_source_terms &terms) {
+    const auto given = attributes(parameters);
+    milieu_source *source;
+    check(milieu_source_open_with(streams, text(name), text(what), given.data(), given.size(),
+        &terms, nullptr, nullptr, &source));
+    return Replay(Source(source));
+}
+
+} // namespace detail
+
 inline Source Streams::source(std::string_view name, std::string_view what,
     const std::vector<std::pair<std::string_view, std::string_view>> &parameters) const {
     const auto given = detail::attributes(parameters);
@@ -127,14 +150,24 @@ inline Replay Streams::replay(std::string_view name, std::string_view what,
 inline Replay Streams::replay(std::string_view name, std::string_view what,
     const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
     std::string_view content) const {
+    return detail::replay(streams_.get(), name, what, parameters, detail::in_memory(content));
+}
+
+template <class Body>
+Replay Streams::replay(std::string_view name, std::string_view what,
+    const std::vector<std::pair<std::string_view, std::string_view>> &parameters) const {
     milieu_source_terms terms = MILIEU_SOURCE_TERMS;
-    // Nothing lies somewhere all the same.
-    terms.content = detail::text(content.data() ? content : std::string_view(""));
-    const auto given = detail::attributes(parameters);
-    milieu_source *source;
-    detail::check(milieu_source_open_with(streams_.get(), detail::text(name), detail::text(what),
-        given.data(), given.size(), &terms, nullptr, nullptr, &source));
-    return Replay(Source(source));
+    terms.rows = detail::type_of<Body>();
+    return detail::replay(streams_.get(), name, what, parameters, terms);
+}
+
+template <class Body>
+Replay Streams::replay(std::string_view name, std::string_view what,
+    const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+    std::string_view content) const {
+    milieu_source_terms terms = detail::in_memory(content);
+    terms.rows = detail::type_of<Body>();
+    return detail::replay(streams_.get(), name, what, parameters, terms);
 }
 
 } // namespace milieu

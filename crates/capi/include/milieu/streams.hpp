@@ -545,6 +545,14 @@ public:
     Replay replay(std::string_view name, std::string_view what,
         const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
         std::string_view content) const;
+    /** The same, whose rows become bodies of this type, of their fields by name. */
+    template <class Body>
+    Replay replay(std::string_view name, std::string_view what,
+        const std::vector<std::pair<std::string_view, std::string_view>> &parameters) const;
+    template <class Body>
+    Replay replay(std::string_view name, std::string_view what,
+        const std::vector<std::pair<std::string_view, std::string_view>> &parameters,
+        std::string_view content) const;
 
     /** Brings about what a file of subscriptions says; how its name ends says the language. */
     Effect apply(std::string_view file, std::string_view text) const {

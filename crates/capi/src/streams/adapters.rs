@@ -9,13 +9,17 @@ use std::{
 };
 
 use milieu::stream::{Declared, Kind};
-use milieu_adapters::catalogue::{self, Definition, With};
+use milieu_adapters::{
+    catalogue::{self, Definition, With},
+    replay::RowType,
+};
 
 use super::{
     Opened, Streams,
     abi::{MILIEU_EXPRESSION, MILIEU_SPAN, milieu_attribute, milieu_parameter},
     milieu_streams,
     source::{Source, add, milieu_source},
+    types::{Typed, milieu_event_type},
 };
 use crate::{
     abi::{MILIEU_INVALID, MILIEU_NO_SUCH, milieu_destroy, milieu_result, milieu_text},
@@ -59,6 +63,8 @@ pub struct milieu_source_terms {
     pub format: milieu_format,
     /// A recording that lies in memory.
     pub content: milieu_text,
+    /// What its rows become.
+    pub rows: *const milieu_event_type,
 }
 
 /// All sources, as the other side reads them.
@@ -215,10 +221,29 @@ pub unsafe extern "C" fn milieu_source_open_with(
         let with = With {
             format: terms.format.map(|format| format::of(format, user)),
             content: is_there.then(|| Arc::from(content)),
+            // SAFETY: as the caller vouches.
+            rows: unsafe { rows(terms.rows)? },
         };
         *source = handle::new(opened_with(opened, name, what, &parameters, with)?);
         Ok(())
     })
+}
+
+/// The type that rows become, if there is one.
+///
+/// # Safety
+///
+/// It is null, or a type.
+unsafe fn rows(of: *const milieu_event_type) -> Result<Option<RowType>, Failure> {
+    if of.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller vouches.
+    let Typed(of) = unsafe { handle::shared(of)? };
+    let of: &'static _ = *of;
+    Ok(Some(RowType::with(of.kind(), |fields| {
+        of.record_of(fields)
+    })))
 }
 
 /// A source that has a name, which is polled.

@@ -96,6 +96,8 @@ pub struct milieu_mode {
     pub media_type: *const c_char,
     /// Whether frames build on those before.
     pub builds_on_frames: bool,
+    /// Whether it stands in the place of Milieu's of its name.
+    pub replaces: bool,
     /// Makes what an encoder or a decoder has.
     pub begin: milieu_mode_begin,
     /// Makes a frame of an event.
@@ -354,7 +356,10 @@ pub unsafe extern "C" fn milieu_mode_define(
             end: mode.end,
             user,
         }));
-        let added = milieu.add_mode(made);
+        let added = match mode.replaces {
+            true => milieu.replace_mode(made),
+            false => milieu.add_mode(made),
+        };
         added.map_err(|error| Failure::new(MILIEU_WRONG_NAME, error))
     })
 }

@@ -31,7 +31,7 @@ static milieu_result decode(void *state, milieu_text bytes, uint32_t asked,
     milieu_decoding *decoding);
 
 static milieu_mode mode(struct arguments *a) {
-    milieu_mode mode = { MILIEU_ABI, 1, a->text.bytes, "application/x-some", false, NULL,
+    milieu_mode mode = { MILIEU_ABI, 1, a->text.bytes, "application/x-some", false, false, NULL,
         a->calls ? encode : NULL, decode, NULL };
     return mode;
 }

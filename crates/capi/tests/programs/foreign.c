@@ -125,8 +125,8 @@ static milieu_result unquote(void *user, milieu_text bytes, uint32_t asked,
 }
 
 static void modes_are_served(void) {
-    const milieu_mode quoted = { MILIEU_ABI, 1, "quoted", "text/x-quoted", false, NULL, quote,
-        unquote, NULL };
+    const milieu_mode quoted = { MILIEU_ABI, 1, "quoted", "text/x-quoted", false, false, NULL,
+        quote, unquote, NULL };
     const char *as_quoted = BEARER "Content-Type: text/x-quoted\r\n";
     milieu_coordinator *coordinator;
     milieu_streams *streams;

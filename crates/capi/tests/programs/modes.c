@@ -222,8 +222,8 @@ static milieu_result unseal(void *state, milieu_text bytes, uint32_t asked,
     return result;
 }
 
-static const milieu_mode sealed = { MILIEU_ABI, 1, "sealed", "application/x-sealed", false, begin,
-    seal, unseal, end };
+static const milieu_mode sealed = { MILIEU_ABI, 1, "sealed", "application/x-sealed", false, false,
+    begin, seal, unseal, end };
 
 static void a_mode_wraps_another(void) {
     struct seals seals = { 0, 0, 0, 0, false };
@@ -345,7 +345,7 @@ static milieu_result count_decode(void *state, milieu_text bytes, uint32_t asked
 }
 
 static const milieu_mode counted = { MILIEU_ABI, 3, "counted", "application/x-counted", true,
-    count_begin, count_encode, count_decode, free };
+    false, count_begin, count_encode, count_decode, free };
 
 static void a_mode_builds_on_frames(void) {
     milieu_encoder *encoder;
@@ -478,8 +478,8 @@ static milieu_result peek(void *user, const milieu_event *event, uint32_t asked,
 /* Of a type that is not known, of which only what it extends is. */
 static void what_is_private_of_others(void) {
     static bool may_see;
-    const milieu_mode peeking = { MILIEU_ABI, 1, "peeking", "application/x-peeking", false, NULL,
-        peek, says_nothing, NULL };
+    const milieu_mode peeking = { MILIEU_ABI, 1, "peeking", "application/x-peeking", false,
+        false, NULL, peek, says_nothing, NULL };
     const struct patient ill = { { 39.5 }, { 77, true } };
     const milieu_event_type *person, *patient, *found;
     const milieu_event *event;
@@ -529,6 +529,58 @@ static void what_is_private_of_others(void) {
     stop();
 }
 
+/* ---------------------------------------------------------------- in the place of Milieu's */
+
+static milieu_result shout(void *state, const milieu_event *event, uint32_t asked,
+    milieu_encoding *encoding) {
+    (void)state;
+    CHECK(asked & MILIEU_MODE_BODY);
+    OK(milieu_encoding_put(encoding, "!", 1));
+    /* Milieu's own, which is there still. */
+    return milieu_encoding_event(encoding, event, milieu_text_of("json"));
+}
+
+static milieu_result hear(void *state, milieu_text bytes, uint32_t asked,
+    milieu_decoding *decoding) {
+    const milieu_text behind = { bytes.bytes + 1, bytes.length - 1 };
+    (void)state;
+    CHECK(asked & MILIEU_MODE_BODY);
+    if (bytes.length == 0 || *bytes.bytes != '!') return milieu_fail(milieu_text_of("too low"));
+    return milieu_decoding_event(decoding, milieu_text_of("json"), behind);
+}
+
+static void a_mode_replaces_one_of_milieu(void) {
+    const milieu_mode loud = { MILIEU_ABI, 1, "json", "application/json", false, true, NULL,
+        shout, hear, NULL };
+    milieu_encoder *before, *encoder;
+    milieu_decoder *decoder;
+    milieu_event *event;
+    milieu_text bytes;
+    milieu_datum datum;
+    start();
+    OK(milieu_encoder_new(streams, milieu_text_of("json"), true, &before));
+    OK(milieu_mode_define(coordinator, &loud, NULL, NULL));
+    EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &loud, NULL, NULL));
+    SAYS("there is a mode `json` already");
+    OK(milieu_encoder_new(streams, milieu_text_of("json"), true, &encoder));
+    OK(milieu_decoder_new(streams, milieu_text_of("json"), true, 0, 0, &decoder));
+    /* What was opened before has what was there. */
+    OK(milieu_encoder_encode(before, publish(21), MILIEU_MODE_BODY, &bytes));
+    CHECK(bytes.bytes[0] == '{');
+    EXPECT(MILIEU_UNFIT, milieu_decoder_decode(decoder, bytes, MILIEU_MODE_BODY, &event));
+    SAYS("json: too low");
+    OK(milieu_encoder_encode(encoder, publish(22), MILIEU_MODE_BODY, &bytes));
+    CHECK(bytes.bytes[0] == '!' && bytes.bytes[1] == '{');
+    OK(milieu_decoder_decode(decoder, bytes, MILIEU_MODE_BODY, &event));
+    OK(milieu_event_get(event, milieu_text_of("celsius"), &datum));
+    CHECK(datum.kind == MILIEU_F64 ? datum.content.number == 22 : datum.content.whole == 22);
+    OK(milieu_event_free(event));
+    milieu_encoder_free(before);
+    milieu_encoder_free(encoder);
+    milieu_decoder_free(decoder);
+    stop();
+}
+
 /* ---------------------------------------------------------------- what is no mode */
 
 static milieu_result cannot_begin(void *user, bool decodes, void **state) {
@@ -563,6 +615,14 @@ static void what_is_no_mode(void) {
     mode.name = "json";
     EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
     SAYS("there is a mode `json` already");
+    mode = counted;
+    mode.replaces = true;
+    EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
+    SAYS("Milieu has no mode `counted` that another one could replace; it has delta,");
+    mode.name = "json";
+    mode.media_type = "application/cbor";
+    EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &mode, NULL, NULL));
+    SAYS("is what the mode `cbor` makes");
 
     mode = counted;
     mode.name = "broken";
@@ -607,6 +667,7 @@ int main(void) {
     CHECK(seals.begun == seals.ended && seals.encoded == 3);
     over_a_link(&counted, NULL);
     what_is_private_of_others();
+    a_mode_replaces_one_of_milieu();
     what_is_no_mode();
     puts("ok");
     return 0;

@@ -421,6 +421,68 @@ static void recordings_are_stopped_and_moved_within(void) {
     milieu_streams_free(streams);
 }
 
+struct row {
+    double n;
+    MILIEU_OPTIONAL_OF(milieu_text) name;
+};
+static const milieu_event_field row_fields[] = { MILIEU_EVENT_FIELD(struct row, n),
+    MILIEU_EVENT_OPTIONAL(struct row, name) };
+static const milieu_event_layout row_layout = MILIEU_EVENT_LAYOUT(struct row, row_fields);
+
+/* Rows become a struct, of their fields by name; what lacks one is left out, and told. */
+static void rows_have_a_type(void) {
+    milieu_streams *streams = opened(true);
+    milieu_subscription *all = subscribed(streams, "/rows");
+    milieu_source_terms terms = MILIEU_SOURCE_TERMS;
+    milieu_attribute path = told("path", path_of("nothing"));
+    const milieu_event_type *type, *found;
+    const milieu_event *event;
+    const struct row *body;
+    milieu_source *source;
+    uint32_t status;
+    OK(milieu_event_type_new(&row_layout, &type));
+    terms.rows = type;
+    terms.content = text("time,n,name,other\n"
+                         "2013-01-01T00:26:40Z,1.5,one,7\n"
+                         "2013-01-01T00:26:41Z,,none,7\n"
+                         "2013-01-01T00:26:42Z,2,,7\n"
+                         "2013-01-01T00:27:20Z,3,three,7\n");
+    OK(milieu_source_open_with(streams, text("/rows"), text("replay.csv"), NULL, 0, &terms, NULL,
+        NULL, &source));
+    pass(streams, 2);
+    event = next(all);
+    OK(milieu_event_type_of(event, &found));
+    OK(milieu_event_body(event, type, (const void **)&body));
+    CHECK(found == type && body->n == 1.5);
+    CHECK(body->name.is_there && is(body->name.value, "one"));
+    OK(milieu_event_body(next(all), type, (const void **)&body));
+    CHECK(body->n == 2 && !body->name.is_there && !has_more(all));
+    milieu_text why = why_of(source, &status);
+    CHECK(status == MILIEU_FAILING && has(why, "line 3: ") && has(why, "`n`"));
+    milieu_source_free(source);
+
+    terms.content = text("{\"time\": \"2013-01-01T00:26:40Z\", \"n\": 4, \"name\": null}\n");
+    OK(milieu_source_open_with(streams, text("/rows"), text("replay.json_lines"), NULL, 0, &terms,
+        NULL, NULL, &source));
+    pass(streams, 0);
+    OK(milieu_event_body(next(all), type, (const void **)&body));
+    CHECK(body->n == 4 && !body->name.is_there);
+    milieu_source_free(source);
+
+    terms.content = (milieu_text){ NULL, 0 };
+    EXPECT(MILIEU_INVALID, milieu_source_open_with(streams, text("/a"), text("replay.nmea"), &path,
+        1, &terms, NULL, NULL, &source));
+    SAYS("`replay.nmea`: it replays no rows, of which a type could be made; there are replay.csv, "
+         "replay.json_lines");
+    EXPECT(MILIEU_INVALID, milieu_source_open_with(streams, text("/a"), text("machine.load"), NULL,
+        0, &terms, NULL, NULL, &source));
+    terms.rows = (const milieu_event_type *)streams;
+    EXPECT(MILIEU_WRONG_HANDLE, milieu_source_open_with(streams, text("/a"), text("replay.csv"),
+        &path, 1, &terms, NULL, NULL, &source));
+    OK(milieu_subscription_free(all));
+    milieu_streams_free(streams);
+}
+
 /* A callback stops it at what it was looking for. */
 static milieu_result stop(void *user, const milieu_event *event) {
     (void)event;
@@ -491,6 +553,7 @@ int main(int argc, char **argv) {
     contents_become_events_in_virtual_time();
     what_is_of_no_use_is_refused();
     recordings_are_stopped_and_moved_within();
+    rows_have_a_type();
     callbacks_stop_recordings();
     recordings_are_told_at_once();
     puts("ok");

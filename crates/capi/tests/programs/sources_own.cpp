@@ -181,6 +181,27 @@ static void recordings_are_stopped_and_moved_within() {
         pass(20s);
         ASSERT(row() == 3);
     }
+    {
+        // Whoever asks for the type has no work with it; of a row that lacks something it is none.
+        auto typed = streams.subscribe("/typed");
+        const auto replay = streams.replay<app::Row>(
+            "/typed", "replay.csv", {}, std::string(rows) + "2013-01-01T00:27:21Z,\n");
+        replay.pace(milieu::Replay::immediate);
+        pass(0s);
+        for (double n : {1, 2, 3}) {
+            const auto event = typed.take();
+            ASSERT(!event->type().empty() && event->get<app::Row>().n == n);
+            ASSERT(event->get<app::Row>().time == event->time());
+        }
+        ASSERT(!typed.take());
+        const auto file = streams.replay<app::Row>("/file", "replay.csv", {{"path", path}});
+        auto from_file = streams.subscribe("/file");
+        pass(0s);
+        ASSERT(!from_file.take()->type().empty());
+        ASSERT(has(thrown(MILIEU_INVALID, [&] {
+            (void)streams.replay<app::Row>("/a", "replay.nmea", {{"path", path}});
+        }), "it replays no rows"));
+    }
     // A source becomes one; whether it is one is told when it is stopped.
     const milieu::Replay again(streams.source("/rows", "replay.csv", {{"path", path}}));
     again.seek(start + 40s);

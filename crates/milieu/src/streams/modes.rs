@@ -6,7 +6,7 @@ use milieu_transfer::{Mode, Modes, Offer, is_media_type};
 
 use crate::{Error, Milieu};
 
-/// The modes of a program, beside those of Milieu.
+/// The modes of a program, beside those of Milieu or in their place.
 #[derive(Clone, Default)]
 pub(crate) struct OwnModes(Arc<Mutex<Vec<Arc<dyn Mode>>>>);
 
@@ -19,7 +19,7 @@ impl OwnModes {
     pub(crate) fn known(&self) -> Modes {
         let mut modes = Modes::standard();
         for own in &*self.all() {
-            modes.add(Arc::clone(own));
+            modes.replace(Arc::clone(own));
         }
         modes
     }
@@ -33,6 +33,20 @@ impl Milieu {
     /// # Errors
     /// [`Error::Naming`] if its name or media type is none, or another mode has it.
     pub fn add_mode(&self, mode: impl Mode + 'static) -> Result<(), Error> {
+        self.own_mode(mode, false)
+    }
+
+    /// As [`add_mode`](Milieu::add_mode), in the place of Milieu's mode of its name.
+    /// Whoever is at the other end has to have it, too: no name tells the two apart.
+    ///
+    /// # Errors
+    /// [`Error::Naming`] if Milieu has no mode of its name, or one of the program is
+    /// there already; if its media type is none, or one of another mode.
+    pub fn replace_mode(&self, mode: impl Mode + 'static) -> Result<(), Error> {
+        self.own_mode(mode, true)
+    }
+
+    fn own_mode(&self, mode: impl Mode + 'static, replaces: bool) -> Result<(), Error> {
         let (name, media_type) = (mode.name(), mode.media_type());
         let wrong = |text: String| Err(Error::Naming(text));
         if format!("{name}/1").parse::<Offer>().is_err() {
@@ -49,7 +63,16 @@ impl Milieu {
         }
         let mut own = self.kept.modes.all();
         let standard = Modes::standard();
-        for known in standard.iter().chain(&*own) {
+        if replaces && standard.named(name).is_none() {
+            let offers = standard.offers();
+            let there: Vec<&str> = offers.iter().map(|offer| &*offer.name).collect();
+            return wrong(format!(
+                "Milieu has no mode `{name}` that another one could replace; it has {}",
+                there.join(", ")
+            ));
+        }
+        let others = standard.iter().filter(|it| !replaces || it.name() != name);
+        for known in others.chain(&*own) {
             if known.name() == name {
                 return wrong(format!(
                     "there is a mode `{name}` already; choose another name"

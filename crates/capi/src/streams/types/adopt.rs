@@ -13,7 +13,7 @@ fn refused(message: String) -> Refused {
 
 impl EventType {
     /// A record of what has come without a type, or as one of another program's.
-    pub(super) fn record_of(&'static self, value: &Value) -> Result<Record, Refused> {
+    pub(crate) fn record_of(&'static self, value: &Value) -> Result<Record, Refused> {
         let mut words = vec![0_u64; self.size.div_ceil(8)];
         let start: *mut u8 = words.as_mut_ptr().cast();
         // What fields point to until all is copied.
