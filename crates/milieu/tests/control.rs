@@ -143,8 +143,8 @@ fn there_is_room_for_some_tools_and_again_when_they_have_gone() {
 }
 
 /// JSON, spelled otherwise.
-#[derive(Clone, Debug)]
-struct Shouting;
+#[derive(Clone, Copy, Debug)]
+struct Shouting(&'static str);
 
 impl Encode for Shouting {
     fn encode(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), transfer::Error> {
@@ -156,14 +156,14 @@ impl Encode for Shouting {
 
 impl Decode for Shouting {
     fn decode(&mut self, _: &[u8]) -> Result<Event, transfer::Error> {
-        let (mode, what) = ("shouting", "it is not heard".to_owned());
+        let (mode, what) = (self.0, "it is not heard".to_owned());
         Err(transfer::Error::Mode { mode, what })
     }
 }
 
 impl Mode for Shouting {
     fn name(&self) -> &'static str {
-        "shouting"
+        self.0
     }
     fn version(&self) -> u32 {
         1
@@ -172,10 +172,10 @@ impl Mode for Shouting {
         "text/x-shouting"
     }
     fn encoder(&self, _: Rights) -> Box<dyn Encode> {
-        Box::new(Shouting)
+        Box::new(*self)
     }
     fn decoder(&self, _: Limits, _: Rights) -> Box<dyn Decode> {
-        Box::new(Shouting)
+        Box::new(*self)
     }
     fn encode_value(
         &self,
@@ -198,8 +198,10 @@ impl Mode for Shouting {
 #[test]
 fn tools_choose_modes_of_the_program() {
     let (milieu, control) = program("control-modes");
-    milieu.add_mode(Shouting).unwrap();
-    let again = milieu.add_mode(Shouting).expect_err("there is one");
+    milieu.add_mode(Shouting("shouting")).unwrap();
+    let again = milieu
+        .add_mode(Shouting("shouting"))
+        .expect_err("there is one");
     assert!(
         again
             .to_string()
@@ -210,7 +212,7 @@ fn tools_choose_modes_of_the_program() {
     assert!(milieu.modes().named("cbor").is_some());
     assert_eq!(milieu.own_modes().len(), 1);
     let none = milieu
-        .replace_mode(Shouting)
+        .replace_mode(Shouting("shouting"))
         .expect_err("it is no mode of Milieu");
     assert!(
         none.to_string().contains("Milieu has no mode `shouting`"),
@@ -234,4 +236,32 @@ fn tools_choose_modes_of_the_program() {
         frame.contains("HELLO") && frame.contains("/WORDS"),
         "{frame}"
     );
+}
+
+#[test]
+fn tools_are_told_json_as_milieu_writes_it_whatever_stands_in_its_place() {
+    let (milieu, control) = program("control-replaced");
+    milieu.replace_mode(Shouting("json")).unwrap();
+    let modes = milieu.modes();
+    let known = modes.iter().filter(|it| it.name() == "json");
+    let media_types: Vec<_> = known.map(|it| it.media_type()).collect();
+    assert_eq!(media_types, ["text/x-shouting"]);
+    // What it has replaced has left its media type to others, and it has taken its own.
+    let taken = milieu.add_mode(Shouting("shouting")).expect_err("has one");
+    assert!(
+        taken.to_string().contains("the mode `json` makes"),
+        "{taken}"
+    );
+
+    let words = milieu.streams().publisher::<String>("/words").unwrap();
+    let mut tap = BufReader::new(connect(control.path()));
+    let ask = b"{\"ask\":\"stream.subscribe\",\"flow\":\"/words\"}\n";
+    tap.get_mut().write_all(ask).unwrap();
+    let mut line = String::new();
+    tap.read_line(&mut line).unwrap();
+    assert!(line.contains("\"mode\":\"json\""), "{line}");
+    let _ = words.publish("hello".to_owned());
+    line.clear();
+    tap.read_line(&mut line).unwrap();
+    assert!(line.contains("hello") && line.contains("/words"), "{line}");
 }

@@ -26,6 +26,8 @@ static IS_THERE: AtomicBool = AtomicBool::new(false);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Which thread it is, or 0.
 static IDENTITY: AtomicUsize = AtomicUsize::new(0);
+/// Its number in the kernel, 0 where it is not.
+static TID: AtomicU32 = AtomicU32::new(0);
 /// Whether it has no files in common with the program.
 static IS_APART: AtomicBool = AtomicBool::new(false);
 /// Changes with every call of [`wake`].
@@ -111,6 +113,12 @@ pub fn create(start: Start, argument: *mut c_void) -> Option<libc::pthread_t> {
 pub fn after_fork() {
     IS_THERE.store(false, Ordering::Release);
     IDENTITY.store(0, Ordering::Release);
+    TID.store(0, Ordering::Release);
+}
+
+/// Its number in the kernel, if it is there.
+pub fn tid() -> Option<u32> {
+    Some(TID.load(Ordering::Acquire)).filter(|it| *it != 0)
 }
 
 /// There is a critical thread.
@@ -178,6 +186,7 @@ pub fn tell(tid: u32) {
 unsafe extern "C" fn run(served: *mut c_void) -> *mut c_void {
     // SAFETY: it was handed over, and stays.
     let served: &Served = unsafe { &*served.cast_const().cast() };
+    TID.store(kernel::thread_id(), Ordering::Release);
     // SAFETY: the name ends with a zero.
     unsafe {
         real::prctl(

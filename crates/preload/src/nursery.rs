@@ -19,6 +19,8 @@ use crate::{helper, state};
 
 /// Which thread it is, or 0.
 static IDENTITY: AtomicUsize = AtomicUsize::new(0);
+/// Its number in the kernel, 0 where it is not.
+static TID: AtomicU32 = AtomicU32::new(0);
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Changes with every order, and at the end.
 static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -53,9 +55,15 @@ pub fn is_there() -> bool {
     IDENTITY.load(Ordering::Acquire) != 0
 }
 
+/// Its number in the kernel, if it is there.
+pub fn tid() -> Option<u32> {
+    Some(TID.load(Ordering::Acquire)).filter(|it| *it != 0)
+}
+
 /// In the child of `fork`, where it is not.
 pub fn after_fork() {
     IDENTITY.store(0, Ordering::Release);
+    TID.store(0, Ordering::Release);
     ORDER.store(null_mut(), Ordering::Release);
     ORDERING.reset();
 }
@@ -109,6 +117,7 @@ fn call(word: &AtomicU32) {
 }
 
 unsafe extern "C" fn run(_: *mut c_void) -> *mut c_void {
+    TID.store(kernel::thread_id(), Ordering::Release);
     let mut own = *b"milieu-begins\0\0\0";
     name(libc::PR_SET_NAME, &mut own);
     let usual = processors(0);

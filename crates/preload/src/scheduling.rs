@@ -10,11 +10,11 @@ use libc::{id_t, pid_t, pthread_t, sched_param};
 use milieu_threads::attributes::{Attributes, Priority, SCHED_TEK};
 use milieu_threads::kernel;
 use milieu_threads::rung::scheduling::{self, is_realtime};
-use milieu_threads::table::{Region, Scheduling};
+use milieu_threads::table::{Entry, Region, Scheduling};
 
 use crate::attributes::{POLICY, answer, get, identity_of, set};
 use crate::state::{self, Served};
-use crate::{device, real};
+use crate::{device, helper, nursery, real};
 
 /// As POSIX has it. With `SCHED_TEK` the thread becomes time-critical, and its priority
 /// is a nice value; with another policy it ceases to be.
@@ -204,8 +204,9 @@ pub unsafe extern "C" fn getpriority(which: c_uint, who: id_t) -> c_int {
             _ => ask(),
         };
     }
-    match state::served().filter(|_| is_of(which, who)) {
-        Some(served) => least(served, ask()),
+    let is_several = which == libc::PRIO_PGRP as c_uint || which == libc::PRIO_USER as c_uint;
+    match state::served().filter(|_| is_several && is_of(which, who)) {
+        Some(served) => least(served, ask),
         None => ask(),
     }
 }
@@ -213,15 +214,28 @@ pub unsafe extern "C" fn getpriority(which: c_uint, who: id_t) -> c_int {
 /// The least nice value of several processes, of which this is one: what the kernel says is
 /// the least, with this one's threads as the program wants them. Where one of these has the
 /// least, the kernel does not say what others have; they count as no lower than the program's.
-fn least(served: &Served, said: c_int) -> c_int {
-    let (mut have, mut own) = (c_int::MAX, c_int::MAX);
-    for (_, entry) in served.program.table().lines().iter() {
-        if let Ok(now) = scheduling::of(entry.tid) {
-            have = have.min(now.nice.into());
-            own = own.min(own_by_number(entry.tid).unwrap_or(now).nice.into());
-        }
+fn least(served: &Served, ask: impl Fn() -> c_int) -> c_int {
+    // Somebody may be moved just then.
+    let before = least_here(served);
+    let said = ask();
+    let after = least_here(served);
+    if said < before.min(after) {
+        return said;
     }
-    if said < have { said.min(own) } else { own }
+    let own = |(_, entry): (_, Entry)| match entry.region {
+        Region::Own => device::own(entry.tid).or_else(|| scheduling::of(entry.tid).ok()),
+        _ => Some(entry.own),
+    };
+    let own = served.program.table().lines().iter().filter_map(own);
+    own.map(|it| it.nice.into()).min().unwrap_or(said)
+}
+
+/// The least nice value that threads of this process have, ours among them.
+fn least_here(served: &Served) -> c_int {
+    let threads = served.program.table().lines().iter().map(|(_, it)| it.tid);
+    let all = threads.chain(helper::tid()).chain(nursery::tid());
+    let nice = all.filter_map(|tid| Some(scheduling::of(tid).ok()?.nice.into()));
+    nice.min().unwrap_or(c_int::MAX)
 }
 
 /// As POSIX has it; of one thread, as in Linux.

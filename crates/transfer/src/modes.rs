@@ -106,13 +106,10 @@ impl Modes {
     /// Puts a mode in the place of all that have its name; where there are none, this
     /// [adds](Modes::add) it.
     pub fn replace(&mut self, mode: Arc<dyn Mode>) {
-        let Some(place) = self.0.iter().position(|it| it.name() == mode.name()) else {
-            return self.add(mode);
-        };
-        let mut at = 0..;
-        self.0
-            .retain(|it| at.next() == Some(place) || it.name() != mode.name());
-        self.0[place] = mode;
+        let name = mode.name().to_owned();
+        let place = self.0.iter().position(|it| it.name() == name);
+        self.0.retain(|it| it.name() != name);
+        self.0.insert(place.unwrap_or(self.0.len()), mode);
     }
 
     /// All of them, in their order.

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! What no text says, a program brings along: a format of its own, a recording that
-//! lies in memory.
+//! lies in memory, the type of its rows.
 //!
 //! ```
 //! use milieu_adapters::catalogue::{self, With};

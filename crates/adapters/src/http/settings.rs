@@ -60,7 +60,7 @@ pub struct Settings {
     pub(super) accesses: Vec<Access>,
     pub(super) hosts: Vec<String>,
     pub(super) origins: Vec<String>,
-    pub(super) modes: Vec<Arc<dyn Mode>>,
+    pub(super) modes: Modes,
     pub(super) pages: Vec<Page>,
     pub(super) bounds: Bounds,
     pub(super) components: Components,
@@ -127,15 +127,7 @@ impl Settings {
     /// Offers a transfer mode, in the place of one that has its name.
     #[must_use]
     pub fn mode(mut self, mode: impl Mode + 'static) -> Settings {
-        let mode: Arc<dyn Mode> = Arc::new(mode);
-        match self
-            .modes
-            .iter_mut()
-            .find(|known| known.name() == mode.name())
-        {
-            Some(known) => *known = mode,
-            None => self.modes.push(mode),
-        }
+        self.modes.replace(Arc::new(mode));
         self
     }
 
@@ -164,13 +156,11 @@ impl Settings {
 
 /// The standard modes. The first is taken where a client names none, which then
 /// is one that everybody reads.
-fn standard() -> Vec<Arc<dyn Mode>> {
-    let standard = Modes::standard();
-    let offers = standard.offers();
-    let modes = offers
-        .iter()
-        .filter_map(|offer| standard.named(&offer.name));
-    let mut modes: Vec<Arc<dyn Mode>> = modes.cloned().collect();
-    modes.sort_by_key(|mode| mode.name() != milieu_transfer::Mode::name(&Json));
+fn standard() -> Modes {
+    let mut modes = Modes::default();
+    modes.add(Arc::new(Json));
+    for mode in Modes::standard().iter() {
+        modes.replace(Arc::clone(mode));
+    }
     modes
 }

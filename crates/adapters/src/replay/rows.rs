@@ -48,7 +48,13 @@ pub(super) type Publish = Box<dyn FnOnce(&mut Feed<'_>, Time) + Send>;
 pub struct RowType(Arc<ToBody>);
 
 /// Makes a body of the fields of a row; the error says what is wrong.
-type ToBody = dyn Fn(Value) -> Result<Publish, String> + Send + Sync;
+type ToBody = dyn Fn(Value, At<'_>) -> Result<Publish, String> + Send + Sync;
+
+/// The field that says when a row was recorded, and what it says.
+struct At<'a> {
+    field: &'a str,
+    time: Time,
+}
 
 /// Reads rows one after the other.
 pub(super) trait Rows: Send {
@@ -81,7 +87,10 @@ impl Recording {
 
     /// A row that was read from this line.
     pub(super) fn row(&self, line: u64, time: Result<Time, String>, fields: Value) -> Next {
-        let row = time.and_then(|time| Ok((time, (self.of.0)(fields)?)));
+        let row = time.and_then(|time| {
+            let field = &self.time;
+            Ok((time, (self.of.0)(fields, At { field, time })?))
+        });
         match row {
             Ok((time, publish)) => Next::Row(time, publish),
             Err(why) => Next::Bad(line, why),
@@ -92,24 +101,42 @@ impl Recording {
 impl RowType {
     /// None: the fields stay as they are.
     pub(super) fn none() -> RowType {
-        RowType(Arc::new(|fields| Ok(publish(fields))))
+        RowType(Arc::new(|fields, _| Ok(publish(fields))))
     }
 
     /// A type of Rust's.
     #[must_use]
     pub fn of<T: Body>() -> RowType {
-        RowType::with(OfBody::<T>::new(), |fields| fields.to(Rights::ALL))
+        RowType::made(OfBody::<T>::new(), |fields, _| fields.to(Rights::ALL))
     }
 
     /// A kind of events, and what makes their bodies of a row's fields; a row of which
-    /// it makes none is left out.
+    /// it makes none is left out. The field that says when it was recorded is a
+    /// [`Value::Time`], in whatever format the recording has it.
     #[must_use]
     pub fn with<T: Body>(
         kind: OfBody<T>,
         make: impl Fn(&Value) -> Result<T, Error> + Send + Sync + 'static,
     ) -> RowType {
-        RowType(Arc::new(move |fields| {
-            let body = make(&fields).map_err(|error| error.to_string())?;
+        RowType::made(kind, move |fields, at| {
+            let Value::Map(map) = &fields else {
+                return make(&fields);
+            };
+            let name = Value::from(at.field);
+            let timed = map.iter().map(|(key, value)| match *key == name {
+                true => (key.clone(), Value::Time(at.time)),
+                false => (key.clone(), value.clone()),
+            });
+            make(&Value::Map(Arc::new(timed.collect())))
+        })
+    }
+
+    fn made<T: Body>(
+        kind: OfBody<T>,
+        make: impl Fn(Value, At<'_>) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> RowType {
+        RowType(Arc::new(move |fields, at| {
+            let body = make(fields, at).map_err(|error| error.to_string())?;
             Ok(Box::new(move |feed: &mut Feed<'_>, time| {
                 feed.publish_kind(kind, time, None, body);
             }))

@@ -15,8 +15,8 @@
  *   milieu_event_header(event, &header);
  *
  * docs/transfer.md says what the modes of Milieu are: `delta`, `data-stream`, `cbor`, `messagepack`,
- * `json` and `xml`. A mode of the program's own stands beside them from milieu_mode_define on: links
- * and brokers know it by its name, servers by its name and media type, and so do tools of the same
+ * `json` and `xml`. A mode of the program's own stands beside them, or in the place of one of them,
+ * from milieu_mode_define on: links and brokers know it by its name, servers by its name and media type, and so do tools of the same
  * user. Whoever is at the other end has to know it too.
  *
  * A mode makes a frame of an event and an event of a frame. It may look at the event as any program
@@ -150,8 +150,10 @@ typedef struct milieu_mode {
     bool builds_on_frames;
     /**
      * Whether it stands in the place of Milieu's mode of its name. Whoever is at the other end has to
-     * have it, too: no name tells the two apart. What takes the name of a mode of Milieu inside another
-     * mode (milieu_encoding_event, milieu_decoding_event) means Milieu's all the same.
+     * have it, too: no name tells the two apart. One called `json` writes a line for each frame, as
+     * servers send them as lines. Milieu's is meant all the same inside another mode
+     * (milieu_encoding_event, milieu_decoding_event), by the command `milieu`, and by an input of a
+     * broker that takes whatever comes.
      */
     bool replaces;
     /** Makes a state for each encoder and decoder; null: all have `user`, which several threads use at once. */

@@ -108,7 +108,9 @@ typedef struct milieu_source_terms {
     /**
      * The type that the rows of a recording become, of their fields by name; null: they are values
      * with these fields. An empty field is one that is missing, and fields that the type does not have
-     * are left out. A row that lacks what the type has is left out as one that cannot be read.
+     * are left out. A row that lacks what the type has is left out as one that cannot be read: a text
+     * that looks like a number or a truth is one, unless the parameter `texts` names its column, and
+     * numbers above 2^53 are exact where `integers` does.
      */
     const milieu_event_type *rows;
 } milieu_source_terms;

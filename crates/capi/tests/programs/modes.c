@@ -561,7 +561,7 @@ static void a_mode_replaces_one_of_milieu(void) {
     OK(milieu_encoder_new(streams, milieu_text_of("json"), true, &before));
     OK(milieu_mode_define(coordinator, &loud, NULL, NULL));
     EXPECT(MILIEU_WRONG_NAME, milieu_mode_define(coordinator, &loud, NULL, NULL));
-    SAYS("there is a mode `json` already");
+    SAYS("the mode `json` was replaced already");
     OK(milieu_encoder_new(streams, milieu_text_of("json"), true, &encoder));
     OK(milieu_decoder_new(streams, milieu_text_of("json"), true, 0, 0, &decoder));
     /* What was opened before has what was there. */

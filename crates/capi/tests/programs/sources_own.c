@@ -423,9 +423,12 @@ static void recordings_are_stopped_and_moved_within(void) {
 
 struct row {
     double n;
+    int32_t other;
+    int64_t time;
     MILIEU_OPTIONAL_OF(milieu_text) name;
 };
 static const milieu_event_field row_fields[] = { MILIEU_EVENT_FIELD(struct row, n),
+    MILIEU_EVENT_FIELD(struct row, other), MILIEU_EVENT_FIELD_OF(struct row, time, MILIEU_TIME),
     MILIEU_EVENT_OPTIONAL(struct row, name) };
 static const milieu_event_layout row_layout = MILIEU_EVENT_LAYOUT(struct row, row_fields);
 
@@ -453,7 +456,7 @@ static void rows_have_a_type(void) {
     event = next(all);
     OK(milieu_event_type_of(event, &found));
     OK(milieu_event_body(event, type, (const void **)&body));
-    CHECK(found == type && body->n == 1.5);
+    CHECK(found == type && body->n == 1.5 && body->other == 7 && body->time == start);
     CHECK(body->name.is_there && is(body->name.value, "one"));
     OK(milieu_event_body(next(all), type, (const void **)&body));
     CHECK(body->n == 2 && !body->name.is_there && !has_more(all));
@@ -461,13 +464,18 @@ static void rows_have_a_type(void) {
     CHECK(status == MILIEU_FAILING && has(why, "line 3: ") && has(why, "`n`"));
     milieu_source_free(source);
 
-    terms.content = text("{\"time\": \"2013-01-01T00:26:40Z\", \"n\": 4, \"name\": null}\n");
-    OK(milieu_source_open_with(streams, text("/rows"), text("replay.json_lines"), NULL, 0, &terms,
-        NULL, NULL, &source));
-    pass(streams, 0);
-    OK(milieu_event_body(next(all), type, (const void **)&body));
-    CHECK(body->n == 4 && !body->name.is_there);
-    milieu_source_free(source);
+    /* When it was recorded is a time, in whatever format. */
+    for (int i = 0; i < 2; i++) {
+        milieu_attribute format = told("time_format", i ? "seconds" : "rfc3339");
+        terms.content = text(i ? "{\"time\": 1357000000, \"n\": 4, \"other\": 1, \"name\": null}\n"
+                               : "{\"time\": \"2013-01-01T00:26:40Z\", \"n\": 4, \"other\": 1}\n");
+        OK(milieu_source_open_with(streams, text("/rows"), text("replay.json_lines"), &format, 1,
+            &terms, NULL, NULL, &source));
+        pass(streams, 0);
+        OK(milieu_event_body(next(all), type, (const void **)&body));
+        CHECK(body->n == 4 && !body->name.is_there && body->time == start);
+        milieu_source_free(source);
+    }
 
     terms.content = (milieu_text){ NULL, 0 };
     EXPECT(MILIEU_INVALID, milieu_source_open_with(streams, text("/a"), text("replay.nmea"), &path,

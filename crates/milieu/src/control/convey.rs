@@ -11,7 +11,7 @@ use std::time::Duration;
 use milieu_diagnostics::{Source, render};
 use milieu_stream::language::Language;
 use milieu_stream::{Delivery, Published};
-use milieu_transfer::{Limits, Mode, Modes, Rights, Value};
+use milieu_transfer::{Json, Limits, Mode, Modes, Rights, Value};
 use serde_json::{Value as Tree, json};
 
 use super::{LINE_BYTES_MAX, NO_FRAME, Shared, read_line, say};
@@ -30,6 +30,13 @@ impl Wire {
     /// The mode of a request.
     fn of(modes: &Modes, request: &Tree, otherwise: Option<&str>) -> Result<Wire, String> {
         let name = request["mode"].as_str().or(otherwise).unwrap_or("json");
+        if name == "json" {
+            // Milieu's own, whatever the program has in its place: that is what tools know.
+            return Ok(Wire {
+                mode: Arc::new(Json),
+                is_lines: true,
+            });
+        }
         let mode = modes.named(name).ok_or_else(|| {
             let known: Vec<String> = modes
                 .offers()
@@ -43,7 +50,7 @@ impl Wire {
         })?;
         Ok(Wire {
             mode: Arc::clone(mode),
-            is_lines: name == "json",
+            is_lines: false,
         })
     }
 

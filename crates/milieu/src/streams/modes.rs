@@ -17,12 +17,17 @@ impl OwnModes {
 
     /// All modes that the program knows.
     pub(crate) fn known(&self) -> Modes {
-        let mut modes = Modes::standard();
-        for own in &*self.all() {
-            modes.replace(Arc::clone(own));
-        }
-        modes
+        known_with(&self.all())
     }
+}
+
+/// Those of Milieu, unless one of these has their name, and these.
+fn known_with(own: &[Arc<dyn Mode>]) -> Modes {
+    let mut modes = Modes::standard();
+    for own in own {
+        modes.replace(Arc::clone(own));
+    }
+    modes
 }
 
 impl Milieu {
@@ -37,7 +42,9 @@ impl Milieu {
     }
 
     /// As [`add_mode`](Milieu::add_mode), in the place of Milieu's mode of its name.
-    /// Whoever is at the other end has to have it, too: no name tells the two apart.
+    /// Whoever is at the other end has to have it, too: no name tells the two apart. One
+    /// called `json` writes a line for each frame, as servers send them as lines; tools
+    /// are told JSON as Milieu writes it all the same.
     ///
     /// # Errors
     /// [`Error::Naming`] if Milieu has no mode of its name, or one of the program is
@@ -71,9 +78,15 @@ impl Milieu {
                 there.join(", ")
             ));
         }
-        let others = standard.iter().filter(|it| !replaces || it.name() != name);
-        for known in others.chain(&*own) {
-            if known.name() == name {
+        if replaces && own.iter().any(|it| it.name() == name) {
+            return wrong(format!("the mode `{name}` was replaced already"));
+        }
+        for known in known_with(&own).iter() {
+            let is_same = known.name() == name;
+            if is_same && replaces {
+                continue;
+            }
+            if is_same {
                 return wrong(format!(
                     "there is a mode `{name}` already; choose another name"
                 ));
@@ -89,8 +102,8 @@ impl Milieu {
         Ok(())
     }
 
-    /// The transfer modes that the program knows: those of Milieu, and its own
-    /// behind them. `Terms::modes` of a link takes them.
+    /// The transfer modes that the program knows: those of Milieu, and its own behind
+    /// them or in their place. `Terms::modes` of a link takes them.
     #[must_use]
     pub fn modes(&self) -> Modes {
         self.kept.modes.known()

@@ -298,18 +298,13 @@ fn qos(given: u32) -> Result<QoS, Failure> {
     }
 }
 
-/// How events are written: nothing where nothing is said.
-fn payload(modes: &Modes, mode: &str, whole_events: bool) -> Result<Option<Payload>, Failure> {
-    let name = match (mode, whole_events) {
-        ("", false) => return Ok(None),
-        ("", true) => "json",
-        (mode, _) => mode,
-    };
-    let mode = named(modes, name)?;
-    Ok(Some(match whole_events {
+/// How events are written: as JSON where nothing is said.
+fn payload(modes: &Modes, mode: &str, whole_events: bool) -> Result<Payload, Failure> {
+    let mode = named(modes, if mode.is_empty() { "json" } else { mode })?;
+    Ok(match whole_events {
         true => Payload::Event(mode),
         false => Payload::Body(mode),
-    }))
+    })
 }
 
 /// # Safety
@@ -325,10 +320,10 @@ unsafe fn input(modes: &Modes, given: &milieu_mqtt_input) -> Result<Input, Failu
         )
     };
     let input = Input::new(filter, under).qos(qos(given.qos)?);
-    Ok(match payload(modes, mode, given.whole_events)? {
-        Some(payload) => input.payload(payload),
-        None => input,
-    })
+    if mode.is_empty() && !given.whole_events {
+        return Ok(input);
+    }
+    Ok(input.payload(payload(modes, mode, given.whole_events)?))
 }
 
 /// # Safety
@@ -350,11 +345,9 @@ unsafe fn output(
     };
     let flow = opened.milieu.flow(flow)?.as_flow().clone();
     let mut output = Output::new(flow, topic)
+        .payload(payload(modes, mode, given.whole_events)?)
         .qos(qos(given.qos)?)
         .delivery(delivery);
-    if let Some(payload) = payload(modes, mode, given.whole_events)? {
-        output = output.payload(payload);
-    }
     if given.retained {
         output = output.retained();
     }

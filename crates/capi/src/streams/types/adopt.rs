@@ -1,11 +1,14 @@
 //! Records of what has come without a type, or as one of another program's.
 
-use milieu::transfer::Value;
+use milieu::transfer::{Span, Time, Value};
 
 use super::{Element, Elements, EventType, Field, Record};
 use crate::abi::milieu_text;
 
 type Refused = milieu::transfer::Error;
+
+/// Up to this a double is every whole number.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn refused(message: String) -> Refused {
     Refused::Body(message)
@@ -112,6 +115,11 @@ impl Element {
         let whole = || match *value {
             Value::Int(number) => Some(i128::from(number)),
             Value::Uint(number) => Some(i128::from(number)),
+            // As a column of a recording that nobody has declared has whole numbers, too.
+            #[allow(clippy::cast_possible_truncation, reason = "it is a whole number")]
+            Value::Double(number) if number.fract() == 0.0 && number.abs() <= WHOLE_MAX => {
+                Some(number as i128)
+            }
             _ => None,
         };
         #[allow(clippy::cast_precision_loss, reason = "a number was asked for")]
@@ -153,10 +161,13 @@ impl Element {
                 Element::F64 => put(number(), at),
                 Element::Time => match value {
                     Value::Time(time) => put(Some(time.nanoseconds()), at),
+                    // As JSON has it.
+                    Value::Text(text) => put(text.parse().ok().map(Time::nanoseconds), at),
                     _ => false,
                 },
                 Element::Span => match value {
                     Value::Span(span) => put(Some(span.nanoseconds()), at),
+                    Value::Text(text) => put(text.parse().ok().map(Span::nanoseconds), at),
                     _ => false,
                 },
                 Element::Text => match value {
