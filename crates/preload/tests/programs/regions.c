@@ -188,6 +188,7 @@ static void threads_are_told_as_a_group(void)
     /* What it has as a critical one, ahead of others where that is permitted, is not the program's. */
     CHECK(pthread_setschedprio(critical.thread, -10) == 0 && getpriority(PRIO_PGRP, 0) == 0);
     CHECK(pthread_setschedprio(critical.thread, 0) == 0);
+    CHECK(getpriority(PRIO_USER, 0) <= 0 && getpriority(PRIO_USER, getuid()) <= 0);
     CHECK(getpriority(7, 0) == -1 && errno == EINVAL);
     /* Threads of the library's own do not count. */
     CHECK(setpriority(PRIO_PROCESS, 0, 3) == 0);
@@ -197,7 +198,6 @@ static void threads_are_told_as_a_group(void)
         CHECK(setpriority(PRIO_PROCESS, (id_t)critical.number, 0) == 0);
         CHECK(getpriority(PRIO_PGRP, 0) == 0);
     }
-    CHECK(getpriority(PRIO_USER, 0) <= 0 && getpriority(PRIO_USER, getuid()) <= 0);
     CHECK(setpriority(PRIO_PGRP, 0, 5) == 0 && getpriority(PRIO_PGRP, 0) == 5);
     CHECK(getpriority(PRIO_PROCESS, 0) == 5 && is_lazy(number()) == can_be_lazy());
     CHECK(getpriority(PRIO_PROCESS, critical.number) == 5);
