@@ -195,6 +195,17 @@ impl Mode for Shouting {
     }
 }
 
+/// Subscribes `/words`, with this in the request besides, and is promised this mode.
+fn subscribed(control: &Control, more: &str, mode: &str) -> BufReader<UnixStream> {
+    let mut tap = BufReader::new(connect(control.path()));
+    let ask = format!("{{\"ask\":\"stream.subscribe\",\"flow\":\"/words\"{more}}}\n");
+    tap.get_mut().write_all(ask.as_bytes()).unwrap();
+    let mut line = String::new();
+    tap.read_line(&mut line).unwrap();
+    assert!(line.contains(&format!("\"mode\":\"{mode}\"")), "{line}");
+    tap
+}
+
 #[test]
 fn tools_choose_modes_of_the_program() {
     let (milieu, control) = program("control-modes");
@@ -220,12 +231,7 @@ fn tools_choose_modes_of_the_program() {
     );
 
     let words = milieu.streams().publisher::<String>("/words").unwrap();
-    let mut tap = BufReader::new(connect(control.path()));
-    let ask = b"{\"ask\":\"stream.subscribe\",\"flow\":\"/words\",\"mode\":\"shouting\"}\n";
-    tap.get_mut().write_all(ask).unwrap();
-    let mut line = String::new();
-    tap.read_line(&mut line).unwrap();
-    assert!(line.contains("\"mode\":\"shouting\""), "{line}");
+    let mut tap = subscribed(&control, ",\"mode\":\"shouting\"", "shouting");
     let _ = words.publish("hello".to_owned());
     let mut length = [0; 4];
     tap.read_exact(&mut length).unwrap();
@@ -254,14 +260,9 @@ fn tools_are_told_json_as_milieu_writes_it_whatever_stands_in_its_place() {
     );
 
     let words = milieu.streams().publisher::<String>("/words").unwrap();
-    let mut tap = BufReader::new(connect(control.path()));
-    let ask = b"{\"ask\":\"stream.subscribe\",\"flow\":\"/words\"}\n";
-    tap.get_mut().write_all(ask).unwrap();
-    let mut line = String::new();
-    tap.read_line(&mut line).unwrap();
-    assert!(line.contains("\"mode\":\"json\""), "{line}");
+    let mut tap = subscribed(&control, "", "json");
     let _ = words.publish("hello".to_owned());
-    line.clear();
+    let mut line = String::new();
     tap.read_line(&mut line).unwrap();
     assert!(line.contains("hello") && line.contains("/words"), "{line}");
 }

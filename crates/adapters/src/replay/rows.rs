@@ -56,6 +56,13 @@ struct At<'a> {
     time: Time,
 }
 
+impl At<'_> {
+    /// Whether the field is a time already.
+    fn is_in(&self, fields: &Value) -> bool {
+        matches!(fields.field(self.field), Some(Value::Time(_)))
+    }
+}
+
 /// Reads rows one after the other.
 pub(super) trait Rows: Send {
     /// The next row. An error ends the recording.
@@ -119,7 +126,7 @@ impl RowType {
         make: impl Fn(&Value) -> Result<T, Error> + Send + Sync + 'static,
     ) -> RowType {
         RowType::made(kind, move |fields, at| {
-            let Value::Map(map) = &fields else {
+            let (Value::Map(map), false) = (&fields, at.is_in(&fields)) else {
                 return make(&fields);
             };
             let name = Value::from(at.field);

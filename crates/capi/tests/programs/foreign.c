@@ -582,15 +582,55 @@ static void a_broker_is_spoken_to(unsigned port, const char *client) {
     milieu_streams_free(streams);
 }
 
+/* What stands in the place of JSON is what outputs write where nothing is said. */
+static void a_broker_is_sent_what_the_program_has_for_json(unsigned port) {
+    const milieu_mode loud = { MILIEU_ABI, 1, "json", "application/json", false, true, NULL,
+        quote, unquote, NULL };
+    milieu_coordinator *coordinator;
+    milieu_streams *streams;
+    milieu_publisher *heat;
+    milieu_component *connection;
+    milieu_datum datum;
+    milieu_mqtt_input input = MILIEU_MQTT_INPUT;
+    milieu_mqtt_output output = MILIEU_MQTT_OUTPUT;
+    milieu_mqtt_options options = to_broker(port, "in-the-place-of-json");
+    OK(milieu_coordinator_new(&coordinator));
+    OK(milieu_mode_define(coordinator, &loud, NULL, NULL));
+    OK(milieu_streams_new(coordinator, NULL, &streams));
+    OK(milieu_publisher_new(streams, text("/quoted/heat"), number, true, &heat));
+    input.filter = text("quoted/heat");
+    input.under = text("/home");
+    input.mode = text("json");
+    output.flow = text("/quoted/heat");
+    output.topic = text("quoted/heat");
+    options.inputs = &input;
+    options.outputs = &output;
+    options.input_count = options.output_count = 1;
+    milieu_subscription *home = subscribed(streams, "/home/quoted/heat");
+    OK(milieu_mqtt_connect(streams, &options, &connection));
+    await_status(connection, MILIEU_WORKING);
+    publish(heat, 21.5);
+    OK(milieu_event_get(next(home), text("value"), &datum));
+    CHECK(datum.kind == MILIEU_F64 && datum.content.number == 21.5);
+    OK(milieu_mqtt_withdraw(connection));
+    OK(milieu_subscription_free(home));
+    milieu_publisher_free(heat);
+    milieu_streams_free(streams);
+    milieu_coordinator_free(coordinator);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 1 || argc == 3);
     OK(milieu_event_type_new(&number_layout, &number));
     if (argc == 1) {
         streams_are_served();
-    modes_are_served();
+        modes_are_served();
         pages_are_shown_to_everybody();
         the_program_says_how_it_is();
-    } else a_broker_is_spoken_to((unsigned)atoi(argv[1]), argv[2]);
+    } else {
+        a_broker_is_spoken_to((unsigned)atoi(argv[1]), argv[2]);
+        a_broker_is_sent_what_the_program_has_for_json((unsigned)atoi(argv[1]));
+    }
     puts("ok");
     return 0;
 }

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Either may have a `"mode"`, one of `Milieu::modes`; without it, a
-//! subscription has that of its flow (`| subscribe mode=cbor`), and else JSON. In
+//! subscription has that of its flow (`| subscribe mode=cbor`), and else JSON, which
+//! is Milieu's own also where the program has a mode in its place. In
 //! modes other than JSON the lines end behind the answer, and frames begin: each
 //! is its length, 4 bytes with the greatest first, and so many bytes. Where the
 //! first bit of the length is set, what follows is a text that says why an event

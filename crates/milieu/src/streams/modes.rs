@@ -81,12 +81,9 @@ impl Milieu {
         if replaces && own.iter().any(|it| it.name() == name) {
             return wrong(format!("the mode `{name}` was replaced already"));
         }
-        for known in known_with(&own).iter() {
-            let is_same = known.name() == name;
-            if is_same && replaces {
-                continue;
-            }
-            if is_same {
+        let others = known_with(&own);
+        for known in others.iter().filter(|it| !replaces || it.name() != name) {
+            if known.name() == name {
                 return wrong(format!(
                     "there is a mode `{name}` already; choose another name"
                 ));
