@@ -138,21 +138,19 @@ unsafe fn hand_out(
     policy: u32,
     context: &mut *mut milieu_context,
     environment: *mut *const c_void,
-) -> Result<(), Failure> {
+) {
     let place = erased.environment();
-    let slot = handle::new(Context::new(erased, policy));
-    // SAFETY: nobody else has the handle yet.
-    let mut made = unsafe { using(slot.cast_const())? };
-    if let Some(handle) = NonNull::new(slot) {
-        made.erased.mark(handle.cast());
-    }
-    drop(made);
-    *context = slot;
+    *context = handle::new_by(|handle| {
+        let mut made = Context::new(erased, policy);
+        if let Some(handle) = NonNull::new(handle) {
+            made.erased.mark(handle.cast());
+        }
+        made
+    });
     // SAFETY: as the caller vouches.
     if let Some(environment) = unsafe { environment.as_mut() } {
         *environment = place.cast();
     }
-    Ok(())
 }
 
 /// A context for a thread.
@@ -186,7 +184,8 @@ pub unsafe extern "C" fn milieu_context_new(
                 shared: policy & MILIEU_WITHOUT_SHARING == 0,
             };
             let erased = milieu.erased(layout, given, allowed)?;
-            hand_out(erased, policy, context, environment)
+            hand_out(erased, policy, context, environment);
+            Ok(())
         }
     })
 }
@@ -210,7 +209,8 @@ pub unsafe extern "C" fn milieu_context_fork(
             let fork = out(fork, "fork")?;
             let from = using(context)?;
             let role = (!role.is_empty()).then_some(role);
-            hand_out(from.erased.fork(role), from.policy, fork, environment)
+            hand_out(from.erased.fork(role), from.policy, fork, environment);
+            Ok(())
         }
     })
 }

@@ -4,9 +4,9 @@
 //! are never given back to the allocator, and a freed one waits behind others
 //! before it is used again, so that a stale pointer is told and harms nobody.
 //!
-//! A slot also says whether it is in use. That catches a callback that uses the
-//! handle of the call which runs it, always; two threads that use one context at
-//! once break the contract, and are caught unless they begin in the same moment.
+//! A slot also says whether it is in use ([`Exclusive`]). That catches a callback
+//! that uses the handle of the call which runs it, and two threads that use one
+//! context at once.
 
 use std::{
     cell::UnsafeCell,
@@ -15,20 +15,21 @@ use std::{
     ops::{Deref, DerefMut},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicU32, Ordering},
     },
 };
 
 use crate::{
     abi::{MILIEU_BUSY, MILIEU_FREED, MILIEU_WRONG_HANDLE},
     call::{Failure, null},
+    exclusive::{Exclusive, Inside},
 };
 
 /// Where a value of the library is while the other side has a pointer to it.
 #[repr(C)]
 pub struct Slot<T> {
     tag: AtomicU32,
-    in_use: AtomicBool,
+    uses: Exclusive,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -78,6 +79,11 @@ fn tag<T: Handle>() -> u32 {
 
 /// Puts a value into a slot, whose address is the handle.
 pub fn new<T: Handle + Send>(value: T) -> *mut Slot<T> {
+    new_by(|_| value)
+}
+
+/// The same for a value that knows its handle.
+pub fn new_by<T: Handle + Send>(make: impl FnOnce(*mut Slot<T>) -> T) -> *mut Slot<T> {
     let mut free = T::pool().free();
     let waiting = free.len() > WAITING;
     let slot = waiting.then(|| free.pop_front()).flatten();
@@ -85,14 +91,17 @@ pub fn new<T: Handle + Send>(value: T) -> *mut Slot<T> {
     let slot = slot.unwrap_or_else(|| {
         Box::leak(Box::new(Slot {
             tag: AtomicU32::new(tag::<T>() ^ FREE),
-            in_use: AtomicBool::new(false),
+            uses: Exclusive::new(),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         }))
     });
+    let handle = std::ptr::from_ref(slot).cast_mut();
+    let value = make(handle);
     // SAFETY: the slot is free, and nobody else has taken it from the pool.
     unsafe { (*slot.value.get()).write(value) };
+    slot.uses.renew();
     slot.tag.store(tag::<T>(), Ordering::Release);
-    std::ptr::from_ref(slot).cast_mut()
+    handle
 }
 
 /// The slot that a pointer leads to.
@@ -145,7 +154,7 @@ pub unsafe fn shared<'a, T: Handle + Sync>(pointer: *const Slot<T>) -> Result<&'
 }
 
 /// A value that is in use until this is dropped.
-pub struct Using<'a, T: Handle>(&'a Slot<T>);
+pub struct Using<'a, T: Handle>(&'a Slot<T>, #[expect(dead_code)] Inside<'a>);
 
 /// What a handle leads to, for a type that one thread uses at a time.
 ///
@@ -156,12 +165,10 @@ pub struct Using<'a, T: Handle>(&'a Slot<T>);
 pub unsafe fn using<'a, T: Handle>(pointer: *const Slot<T>) -> Result<Using<'a, T>, Failure> {
     // SAFETY: as the caller vouches.
     let slot = unsafe { find(pointer)? };
-    // Not one operation: that would be half of what entering a layer takes.
-    if slot.in_use.load(Ordering::Acquire) {
-        return Err(busy::<T>());
+    match slot.uses.enter() {
+        Some(inside) => Ok(Using(slot, inside)),
+        None => Err(busy::<T>()),
     }
-    slot.in_use.store(true, Ordering::Relaxed);
-    Ok(Using(slot))
 }
 
 #[cold]
@@ -172,13 +179,6 @@ fn busy<T: Handle>() -> Failure {
         T::NAME
     );
     Failure::new(MILIEU_BUSY, message)
-}
-
-impl<T: Handle> Drop for Using<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.in_use.store(false, Ordering::Release);
-    }
 }
 
 impl<T: Handle> Deref for Using<'_, T> {

@@ -3,7 +3,8 @@
 //! The other side has a pointer to a head, which leads to what was lent while the
 //! callback runs. Heads are never given back to the allocator, and one that was used
 //! waits behind others before it is used again, so that whoever has kept the pointer is
-//! told and harms nobody; but for those of each event, which lie on the stack.
+//! told and harms nobody. What is lent for each event is so by a head that stays with who
+//! lends it ([`Standing`]), where it costs nothing to find.
 
 use std::{
     cell::Cell,
@@ -30,16 +31,6 @@ pub trait Lend {
     const NAME: &'static str;
     /// Whether it is of the thread alone in which the callback runs.
     const IS_OF_THREAD: bool = false;
-    /// Whether it is lent for each event: it lies on the stack then, where it costs nothing,
-    /// and whoever keeps the pointer is told so only until something else lies there.
-    const IS_BRIEF: bool = false;
-}
-
-/// What is lent for each event, behind its tag.
-#[repr(C)]
-struct Brief<T> {
-    tag: u32,
-    inside: T,
 }
 
 /// What a callback is handed, as the other side has it: a head.
@@ -100,37 +91,40 @@ fn left() -> std::sync::MutexGuard<'static, VecDeque<&'static Head>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of a thread that has ended, or a new one.
-#[cold]
-fn another(own: &Own) -> &'static Head {
-    // Unless the thread ends already, it gives it away then.
-    let _ = END.try_with(|_| ());
+/// One that nobody has any more, or a new one.
+fn another() -> &'static Head {
     let mut left = left();
     let waiting = left.len() >= TURNS;
     let head = waiting.then(|| left.pop_front()).flatten();
-    let head = head.unwrap_or_else(|| {
+    head.unwrap_or_else(|| {
         Box::leak(Box::new(Head {
             tag: AtomicU32::new(0),
             thread: Cell::new(std::ptr::null()),
             inside: Cell::new(null_mut()),
         }))
-    });
+    })
+}
+
+/// Another for a thread.
+#[cold]
+fn another_of(own: &Own) -> &'static Head {
+    // Unless the thread ends already, it gives it away then.
+    let _ = END.try_with(|_| ());
+    let head = another();
     head.thread.set(own);
     head
 }
 
-/// What is lent until this is dropped.
-struct Lending {
+/// A head that is to wait once more when this is dropped.
+struct Turn {
     head: &'static Head,
-    tag: u32,
     /// Where it waits, of this thread.
     place: *const Cell<Option<&'static Head>>,
 }
 
-impl Drop for Lending {
+impl Drop for Turn {
     #[inline]
     fn drop(&mut self) {
-        self.head.tag.store(self.tag ^ FREE, Ordering::Release);
         // SAFETY: it is this thread's, which has not ended.
         let place = unsafe { &*self.place };
         if let Some(other) = place.replace(Some(self.head)) {
@@ -139,10 +133,55 @@ impl Drop for Lending {
     }
 }
 
-/// More callbacks were within another than there are turns.
+/// More callbacks were within another than there are turns, or nobody lends by it any more.
 #[cold]
 fn give_away(head: &'static Head) {
     left().push_back(head);
+}
+
+/// What is lent until this is dropped.
+struct Lending {
+    head: &'static Head,
+    tag: u32,
+}
+
+impl Drop for Lending {
+    #[inline]
+    fn drop(&mut self) {
+        self.head.tag.store(self.tag ^ FREE, Ordering::Release);
+    }
+}
+
+/// A head by which somebody lends one after the other. Whoever has kept the pointer is told
+/// until the next is lent, which it leads to then.
+#[cfg(feature = "stream")]
+pub struct Standing<T: Lend> {
+    head: &'static Head,
+    lends: PhantomData<fn(T)>,
+}
+
+#[cfg(feature = "stream")]
+impl<T: Lend> Standing<T> {
+    pub fn new() -> Self {
+        const { assert!(!T::IS_OF_THREAD, "a head that stays is of no thread") };
+        Standing {
+            head: another(),
+            lends: PhantomData,
+        }
+    }
+
+    /// Hands it to a callback, and gives it back with what that returns.
+    #[inline]
+    pub fn during<R>(&mut self, inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
+        Lent::lend(self.head, inside, callback)
+    }
+}
+
+#[cfg(feature = "stream")]
+impl<T: Lend> Drop for Standing<T> {
+    fn drop(&mut self) {
+        give_away(self.head);
+    }
 }
 
 impl<T: Lend> Lent<T> {
@@ -150,29 +189,29 @@ impl<T: Lend> Lent<T> {
 
     /// Hands it to a callback, and gives it back with what that returns.
     #[inline]
-    pub fn during<R>(mut inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
-        if T::IS_BRIEF {
-            let tag = Self::TAG;
-            let mut brief = Brief { tag, inside };
-            let result = callback((&raw mut brief).cast());
-            // SAFETY: it is there still; so that it is not left out.
-            unsafe { (&raw mut brief.tag).write_volatile(tag ^ FREE) };
-            return (result, brief.inside);
-        }
-        let lending = OWN.with(|own| {
+    pub fn during<R>(inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
+        let turn = OWN.with(|own| {
             let turn = own.next.get();
             own.next.set(turn.wrapping_add(1));
             let place = &own.heads[turn % TURNS];
-            let head = place.take().unwrap_or_else(|| another(own));
-            Lending {
-                head,
-                tag: Self::TAG,
+            Turn {
+                head: place.take().unwrap_or_else(|| another_of(own)),
                 place: std::ptr::from_ref(place),
             }
         });
-        let head = lending.head;
+        Self::lend(turn.head, inside, callback)
+    }
+
+    #[inline]
+    fn lend<R>(
+        head: &'static Head,
+        mut inside: T,
+        callback: impl FnOnce(*mut Lent<T>) -> R,
+    ) -> (R, T) {
+        let tag = Self::TAG;
         head.inside.set((&raw mut inside).cast());
-        head.tag.store(Self::TAG, Ordering::Release);
+        head.tag.store(tag, Ordering::Release);
+        let lending = Lending { head, tag };
         let result = callback(std::ptr::from_ref(head).cast_mut().cast());
         drop(lending);
         (result, inside)
@@ -194,10 +233,6 @@ impl<T: Lend> Lent<T> {
         if found != Self::TAG {
             return Err(wrong::<T>(found));
         }
-        if T::IS_BRIEF {
-            // SAFETY: `during` has it behind the tag, until it is another one.
-            return Ok(unsafe { &mut (*pointer.cast_mut().cast::<Brief<T>>()).inside });
-        }
         // SAFETY: nothing else of this library has this tag, and heads stay.
         let head = unsafe { &(*pointer).head };
         if T::IS_OF_THREAD {
@@ -206,7 +241,7 @@ impl<T: Lend> Lent<T> {
                 return Err(elsewhere::<T>());
             }
         }
-        // SAFETY: `during` has it until the callback returns, when the tag is another one,
+        // SAFETY: `lend` has it until the callback returns, when the tag is another one,
         // and does not touch it meanwhile.
         Ok(unsafe { &mut *head.inside.get().cast() })
     }

@@ -26,6 +26,7 @@ mod call;
 mod conflicts;
 mod context;
 mod coordinator;
+mod exclusive;
 #[cfg(feature = "store")]
 mod files;
 mod handle;

@@ -28,7 +28,6 @@ pub struct Answer(Option<Value>);
 impl Lend for Answer {
     const TAG: [u8; 4] = *b"answ";
     const NAME: &'static str = "milieu_answer";
-    const IS_BRIEF: bool = true;
 }
 
 /// See `streams.h`.
@@ -50,7 +49,7 @@ pub(crate) struct Computing {
     compute:
         unsafe extern "C" fn(*mut c_void, *const milieu_event, *mut milieu_answer) -> milieu_result,
     user: User,
-    lenders: Lenders,
+    lenders: Lenders<Answer>,
 }
 
 impl Computing {
@@ -64,8 +63,8 @@ impl Computing {
 
     /// What the function says of an event, or why it has failed.
     pub fn of(&self, event: &Event) -> Result<Option<Value>, String> {
-        let (result, Answer(value)) = Lent::during(Answer(None), |answer| {
-            self.lenders.lend(event, |lent| {
+        let (result, Answer(value)) = self.lenders.lend(event, |lent, standing| {
+            standing.during(Answer(None), |answer| {
                 // SAFETY: the program has handed over both for this.
                 unsafe { (self.compute)(self.user.data(), lent, answer) }
             })
@@ -207,11 +206,12 @@ pub unsafe extern "C" fn milieu_transform_define(
         let transform = transform.ok_or_else(|| null("transform"))?;
         let lenders = Lenders::default();
         let run = move |event: &Event, out: &mut Output<'_>| {
-            lenders.lend(event, |lent| {
-                let (result, emitting) = with_output(Some(event), out, None, false, |output| {
+            lenders.lend(event, |lent, standing| {
+                let run = |output| {
                     // SAFETY: the program has handed over both for this.
                     unsafe { transform(user.data(), lent, output) }
-                });
+                };
+                let (result, emitting) = with_output(standing, Some(event), out, None, false, run);
                 result.map_err(Failed::new).map(|()| emitting.fate)
             })
         };

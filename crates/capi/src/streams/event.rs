@@ -12,6 +12,7 @@ use super::{
         MILIEU_BYTES, MILIEU_JSON, MILIEU_NOW, MILIEU_SPAN, MILIEU_TIME, milieu_content,
         milieu_datum, milieu_header, milieu_quality,
     },
+    lent::{Lend, Standing},
     types::{EventType, Record, Typed, handle_of, milieu_event_type},
 };
 use crate::{
@@ -91,19 +92,29 @@ impl Lender {
     }
 }
 
-/// Lenders for a callback that several threads may run at once: those that nobody
-/// uses now.
-#[derive(Default)]
-pub(crate) struct Lenders(Mutex<Vec<Lender>>);
+/// Lenders of events, and of what else a callback is handed with each, for one that several
+/// threads may run at once: those that nobody uses now.
+pub(crate) struct Lenders<T: Lend>(Mutex<Vec<(Lender, Standing<T>)>>);
 
-impl Lenders {
-    /// Lends an event to a callback.
-    pub fn lend<R>(&self, event: &Event, callback: impl FnOnce(*const milieu_event) -> R) -> R {
+impl<T: Lend> Default for Lenders<T> {
+    fn default() -> Self {
+        Lenders(Mutex::default())
+    }
+}
+
+impl<T: Lend> Lenders<T> {
+    /// Lends an event to a callback, and what else that has to lend.
+    pub fn lend<R>(
+        &self,
+        event: &Event,
+        callback: impl FnOnce(*const milieu_event, &mut Standing<T>) -> R,
+    ) -> R {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let lender = free().pop().unwrap_or_else(Lender::new);
-        let result = callback(lender.lend(event));
+        let lenders = free().pop();
+        let (lender, mut standing) = lenders.unwrap_or_else(|| (Lender::new(), Standing::new()));
+        let result = callback(lender.lend(event), &mut standing);
         lender.recall();
-        free().push(lender);
+        free().push((lender, standing));
         result
     }
 }

@@ -24,7 +24,7 @@ use super::{
         milieu_operator, milieu_parameter,
     },
     event::{Lender, milieu_event},
-    lent::{Lend, Lent},
+    lent::{Lend, Lent, Standing},
 };
 use crate::{
     abi::{
@@ -207,6 +207,7 @@ struct Own {
     defined: Arc<Defined>,
     state: *mut c_void,
     lender: Lender,
+    output: Standing<Emitting>,
     due: Option<Time>,
     held: usize,
     fault: Option<String>,
@@ -238,6 +239,7 @@ impl Own {
             defined,
             state,
             lender: Lender::new(),
+            output: Standing::new(),
             due: None,
             held: 0,
             fault: None,
@@ -252,7 +254,8 @@ impl Own {
         callback: impl FnOnce(*mut milieu_output) -> milieu_result,
     ) -> Fate {
         let remembers = true;
-        let (result, emitting) = with_output(event, out, self.due, remembers, callback);
+        let output = &mut self.output;
+        let (result, emitting) = with_output(output, event, out, self.due, remembers, callback);
         self.due = emitting.due;
         self.held -= emitting.settled.min(self.held);
         if let Err(why) = result {

@@ -166,6 +166,15 @@ impl Program {
                 ptr::null_mut(),
                 None,
             ));
+            let known = Some(answer as unsafe extern "C" fn(_, _, _) -> _);
+            ok(milieu_function_define(
+                coordinator,
+                text("known"),
+                known,
+                false,
+                ptr::null_mut(),
+                None,
+            ));
             ok(milieu_streams_new(
                 coordinator,
                 &raw const options,
@@ -198,12 +207,34 @@ impl Drop for Program {
     }
 }
 
+/// What functions were handed for an event, when they have returned.
+static OUTPUT: AtomicUsize = AtomicUsize::new(0);
+static ANSWER: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn answer(
+    _: *mut c_void,
+    _: *const milieu_event,
+    answer: *mut milieu_answer,
+) -> milieu_result {
+    ANSWER.store(answer.expose_provenance(), Ordering::Relaxed);
+    // SAFETY: it was handed to this callback.
+    unsafe { milieu_answer_give(answer, truth()) }
+}
+
+fn truth() -> milieu_datum {
+    milieu_datum {
+        kind: 1,
+        content: milieu_content { boolean: true },
+    }
+}
+
 unsafe extern "C" fn keep(
     _: *mut c_void,
     event: *const milieu_event,
     output: *mut milieu_output,
 ) -> milieu_result {
     let mut kept = ptr::null_mut();
+    OUTPUT.store(output.expose_provenance(), Ordering::Relaxed);
     // SAFETY: both were handed to this callback.
     unsafe {
         ok(milieu_event_keep(event, &raw mut kept));
@@ -217,7 +248,7 @@ unsafe extern "C" fn keep(
 fn structs_and_what_they_point_to_are_copied() {
     let program = Program::new();
     let (whole, part) = types();
-    let subscription = program.subscribe("/weather | transform $keep");
+    let subscription = program.subscribe("/weather | filter $known | transform $keep");
     let (mut publisher, mut event, mut body) = (ptr::null_mut(), ptr::null(), ptr::null());
     // SAFETY: handles live, and bodies are what their types say.
     unsafe {
@@ -288,6 +319,12 @@ fn structs_and_what_they_point_to_are_copied() {
         assert_eq!((datum.kind, datum.content.whole), (4, 9));
         let mut kept = ptr::null_mut();
         ok(milieu_event_keep(event, &raw mut kept));
+        // What functions had for it is told, wherever that was.
+        let stale = ptr::with_exposed_provenance_mut(OUTPUT.load(Ordering::Relaxed));
+        assert_eq!(milieu_output_pass(stale), MILIEU_FREED);
+        assert!(message().contains("`milieu_output` is gone"));
+        let stale = ptr::with_exposed_provenance_mut(ANSWER.load(Ordering::Relaxed));
+        assert_eq!(milieu_answer_give(stale, truth()), MILIEU_FREED);
         ok(milieu_subscription_free(subscription));
         ok(milieu_event_body(kept, whole, &raw mut body));
         assert_eq!(read((*body.cast::<Weather>()).room), "005");

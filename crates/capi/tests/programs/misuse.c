@@ -4,6 +4,7 @@
 #include "station.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 static milieu_coordinator *coordinator;
 
@@ -224,6 +225,32 @@ static void *use_hold(void *hold) {
     return NULL;
 }
 
+/* Two threads at one context: whoever comes while the other is in is told, also in the same
+ * moment, and nothing is broken. */
+static void *assign_at_once(void *cx) {
+    for (int done = 0; done < 50;) {
+        milieu_result result = milieu_context_set_signed(cx, STATION_AT_VALUE, done);
+        CHECK(result == MILIEU_OK || result == MILIEU_BUSY);
+        if (result == MILIEU_OK) done++;
+        /* The other may have lost its processor while it is in. */
+        else sched_yield();
+    }
+    return NULL;
+}
+
+static void at_once(void) {
+    milieu_context *cx;
+    pthread_t others[2];
+    for (int round = 0; round < 4; round++) {
+        OK(station_new(coordinator, NULL, &cx, NULL));
+        for (int i = 0; i < 2; i++) {
+            CHECK(pthread_create(&others[i], NULL, assign_at_once, cx) == 0);
+        }
+        for (int i = 0; i < 2; i++) CHECK(pthread_join(others[i], NULL) == 0);
+        OK(milieu_context_free(cx));
+    }
+}
+
 static void threads(void) {
     milieu_hold *hold, *again;
     pthread_t thread;
@@ -306,6 +333,7 @@ int main(void) {
     callbacks();
     cycles();
     threads();
+    at_once();
     tables();
     milieu_coordinator_free(coordinator);
     return 0;

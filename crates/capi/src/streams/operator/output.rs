@@ -10,7 +10,7 @@ use milieu::{
 use super::super::{
     abi::milieu_quality,
     event::{When, find as find_event, milieu_event},
-    lent::{Lend, Lent},
+    lent::{Lend, Lent, Standing},
     types::{Record, Typed, milieu_event_type},
 };
 use crate::{
@@ -36,7 +36,6 @@ pub struct Emitting {
 impl Lend for Emitting {
     const TAG: [u8; 4] = *b"outp";
     const NAME: &'static str = "milieu_output";
-    const IS_BRIEF: bool = true;
 }
 
 /// See `streams.h`.
@@ -45,6 +44,7 @@ pub type milieu_output = Lent<Emitting>;
 
 /// Runs a callback with an output: why it has failed if it has, and what it has said.
 pub(in super::super) fn with_output(
+    standing: &mut Standing<Emitting>,
     event: Option<&Event>,
     out: &mut Output<'_>,
     due: Option<Time>,
@@ -59,7 +59,7 @@ pub(in super::super) fn with_output(
         due,
         settled: 0,
     };
-    let (result, emitting) = Lent::during(emitting, callback);
+    let (result, emitting) = standing.during(emitting, callback);
     let result = match result {
         MILIEU_OK => Ok(()),
         _ => Err(said()),
