@@ -60,13 +60,18 @@ fn served(device: &Device, preload: &Path, program: &Path) -> Command {
 
 /// What all of these need.
 fn made(test: &str) -> Option<(Device, PathBuf, PathBuf)> {
+    made_by(test, "")
+}
+
+/// The same, with rules of the device.
+fn made_by(test: &str, rules: &str) -> Option<(Device, PathBuf, PathBuf)> {
     let Some(preload) = preload() else {
         eprintln!(
             "skipped, the preload was not built: cargo build -p milieu-preload --profile preload"
         );
         return None;
     };
-    let device = Device::new(test, "");
+    let device = Device::new(test, rules);
     let program = program(&device, &format!("{}served", device.prefix))?;
     Some((device, preload, program))
 }
@@ -192,6 +197,46 @@ fn waiting(device: &Device, preload: &Path, program: &Path) -> (Running, u32) {
 fn is_ours(process: u32, thread: u32) -> bool {
     let name = fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
     name.is_ok_and(|it| it == "milieu\n")
+}
+
+/// One that is linked with the preload, or has it otherwise, looks where a mediator of its user
+/// would be.
+#[test]
+fn a_program_without_settings_registers_as_well() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    let Some((device, preload, program)) = made_by("u", &format!("user {NOBODY}")) else {
+        return;
+    };
+    let Some((mediator, _news)) = device.mediator("idle", NEVER) else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped, only root begins programs of others");
+    }
+    // The user's folder, with the device's as the one of Milieu in it.
+    let folder = device.path("user");
+    fs::create_dir(&folder).unwrap();
+    symlink(device.path("run"), folder.join("milieu")).unwrap();
+    let library = device.path("libmilieu_preload.so");
+    fs::copy(preload.join("libmilieu_preload.so"), &library).unwrap();
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(device.path("."), open).unwrap();
+    let begun = |variable: &str| {
+        let mut command = Command::new(&program);
+        let command = command.arg("waits").stdin(Stdio::piped()).uid(NOBODY);
+        let command = command
+            .env_remove("MILIEU_THREADS")
+            .env("LD_PRELOAD", &library);
+        Running(command.env(variable, &folder).spawn().unwrap())
+    };
+    let _elsewhere = begun("NOT_XDG_RUNTIME_DIR");
+    let running = begun("XDG_RUNTIME_DIR");
+    until("it is registered", || status(&device)[0]["programs"] == 1);
+    drop(running);
+    until("it is gone", || status(&device)[0]["programs"] == 0);
+    assert_eq!(end(mediator), Some(0));
 }
 
 fn kill(mut mediator: Running) {

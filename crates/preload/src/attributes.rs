@@ -17,7 +17,8 @@ use milieu_threads::host::{Described, Functions, Request, VERSION, role_in};
 use milieu_threads::program::Program;
 use milieu_threads::table::TableError;
 
-use crate::{device, information, real, state};
+use crate::state::{self, Served};
+use crate::{device, information, real, record};
 
 /// # Safety
 /// Null, or a text that ends with a zero.
@@ -233,22 +234,53 @@ pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
     let identity = identity_of(thread);
     // Means are there before the thread is put anywhere.
     served.prepares(attributes);
-    if let Err(error) = served.program.set(identity, attributes) {
-        return number_of(error);
+    let mut applied = apply(served, identity, attributes);
+    if applied == Err(TableError::Unknown) {
+        let waits = record::promised(identity, |record, said| {
+            record.set_said();
+            *said = *attributes;
+        });
+        if waits.is_some() {
+            return 0;
+        }
+        // It may have begun meanwhile.
+        applied = apply(served, identity, attributes);
     }
-    state::set_said(served, identity);
+    match applied {
+        Ok(()) => {
+            state::set_said(served, identity);
+            0
+        }
+        Err(error) => number_of(error),
+    }
+}
+
+/// Puts a thread where it belongs that is for this.
+pub fn apply(served: &Served, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
+    served.program.set(identity, attributes)?;
     served.notices(attributes);
     if *attributes == Attributes::default() {
         // It has ceased to be anything.
         device::tell(served);
     }
-    0
+    Ok(())
 }
 
 pub fn get(thread: pthread_t) -> Result<Attributes, c_int> {
     let served = state::serve().ok_or(libc::ENOSYS)?;
-    let found = served.program.get(identity_of(thread));
-    found.map_err(number_of)
+    let identity = identity_of(thread);
+    match served.program.get(identity) {
+        Err(TableError::Unknown) => get_promised(served, identity),
+        found => found,
+    }
+    .map_err(number_of)
+}
+
+/// The same of a thread that is not listed, as it has not begun perhaps.
+#[cold]
+fn get_promised(served: &Served, identity: u64) -> Result<Attributes, TableError> {
+    // Without one it may have begun meanwhile.
+    record::promised(identity, |_, said| *said).map_or_else(|| served.program.get(identity), Ok)
 }
 
 unsafe extern "C" fn set_attributes(thread: pthread_t, described: *const Described) -> c_int {
@@ -268,12 +300,17 @@ unsafe extern "C" fn get_attributes(thread: pthread_t, into: *mut Described) -> 
     let Some(served) = state::serve() else {
         return libc::ENOSYS;
     };
+    let identity = identity_of(thread);
     // Nothing is between the table and the program: they stay in registers on their way.
-    match served.program.get(identity_of(thread)) {
+    match served.program.get(identity) {
         Ok(attributes) => {
             *into = Described::of(&attributes);
             0
         }
+        Err(TableError::Unknown) => tell(
+            get_promised(served, identity).map_err(number_of),
+            Some(into),
+        ),
         Err(error) => number_of(error),
     }
 }

@@ -10,7 +10,7 @@
 
 mod socket;
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use milieu_threads::kernel;
@@ -55,6 +55,33 @@ pub fn is_awaited() -> bool {
 /// Whether this process may be served by one.
 pub fn is_wanted(served: &Served) -> bool {
     served.settings.socket.is_some()
+}
+
+/// Where a mediator may be for a program that was begun without settings, as one that is
+/// linked with the preload: that of its user, or that of the device.
+pub fn usual_socket() -> Option<&'static str> {
+    const OF_DEVICE: &CStr = c"/run/milieu/mediator";
+    const IN_FOLDER: &[u8] = b"/milieu/mediator\0";
+    let is_there = |path: &CStr| {
+        // SAFETY: reads the path.
+        kernel::unnoticed(|| unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 })
+    };
+    let mut space = [0; 256];
+    let mut of_user = || {
+        // SAFETY: has no arguments; the name ends with a zero, and the text stays for now.
+        let folder = unsafe {
+            let folder = libc::getenv(c"XDG_RUNTIME_DIR".as_ptr());
+            let is_root = libc::geteuid() == 0;
+            (!is_root && !folder.is_null()).then(|| CStr::from_ptr(folder).to_bytes())?
+        };
+        let (start, rest) = space.split_at_mut_checked(folder.len())?;
+        start.copy_from_slice(folder);
+        rest.get_mut(..IN_FOLDER.len())?.copy_from_slice(IN_FOLDER);
+        let path = CStr::from_bytes_until_nul(&space).ok()?;
+        (folder.starts_with(b"/") && is_there(path)).then(|| kernel::keep(path.to_bytes()).ok())?
+    };
+    let found = of_user().or_else(|| is_there(OF_DEVICE).then_some(OF_DEVICE))?;
+    found.to_str().ok()
 }
 
 /// Registers the process, if a mediator listens where the settings say.

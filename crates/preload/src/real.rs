@@ -99,6 +99,7 @@ functions! {
         thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, argument: *mut c_void
     ) -> c_int;
     pthread_attr_init(attr: *mut pthread_attr_t) -> c_int;
+    pthread_setattr_default_np(attr: *const pthread_attr_t) -> c_int;
     pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int;
     pthread_attr_setschedpolicy(attr: *mut pthread_attr_t, policy: c_int) -> c_int;
     pthread_attr_setschedparam(attr: *mut pthread_attr_t, param: *const sched_param) -> c_int;
@@ -142,6 +143,7 @@ functions! {
     seteuid(user: uid_t) -> c_int;
     setreuid(user: uid_t, effective: uid_t) -> c_int;
     setresuid(user: uid_t, effective: uid_t, saved: uid_t) -> c_int;
+    capset(head: *mut c_void, rights: *const c_void) -> c_int;
     chroot(path: *const c_char) -> c_int;
     system(command: *const c_char) -> c_int;
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;

@@ -1,6 +1,8 @@
 //! What is known of each thread that is served, in records that threads take and give
 //! back without a lock.
 
+mod promise;
+
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -18,7 +20,10 @@ use milieu_threads::table::Scheduling;
 use crate::device::{self, Creator};
 use crate::real::Start;
 use crate::state::{Served, WATCH};
-use crate::{key, name};
+use crate::{attributes, key, name};
+
+pub use promise::Delivery;
+use promise::Promise;
 
 /// What its creator knows of a thread.
 #[derive(Clone, Copy)]
@@ -74,6 +79,7 @@ pub struct Record {
     /// One more than the file by which it is where the program wants it, or 0.
     visit: AtomicI32,
     birth: UnsafeCell<MaybeUninit<Birth>>,
+    promise: Promise,
     /// Its thread's alone while it has begun, and of whoever ends the process.
     life: UnsafeCell<MaybeUninit<Life>>,
     alternate: UnsafeCell<*mut c_void>,
@@ -163,6 +169,7 @@ pub fn take(birth: Birth) -> Option<&'static Record> {
             // SAFETY: it was free, so nobody else reads or writes it.
             unsafe { (*record.birth.get()).write(birth) };
             record.is_said.store(birth.is_said, Ordering::Relaxed);
+            record.promise.begin(&birth.attributes);
             LIVING.fetch_add(1, Ordering::AcqRel);
             return Some(record);
         }
@@ -175,7 +182,17 @@ pub fn of(identity: u64) -> Option<&'static Record> {
     all().find(|it| it.is_of(identity))
 }
 
+/// What a thread will be for that has not begun, of which its identity is known.
+pub fn promised<R>(identity: u64, look: impl Fn(&Record, &mut Attributes) -> R) -> Option<R> {
+    all().find_map(|record| record.promise.of(identity, |it| look(record, it)))
+}
+
 impl Record {
+    /// What becomes of it before it begins.
+    pub fn promise(&self) -> &Promise {
+        &self.promise
+    }
+
     /// What its creator knows of it.
     pub fn birth(&self) -> Birth {
         // SAFETY: whoever has a record has it from `take`, which wrote that.
@@ -228,6 +245,7 @@ impl Record {
     /// Nobody needs it: its thread was not created, or has ended. True if that was the
     /// last of which we know.
     pub fn give_back(&'static self) -> bool {
+        self.promise.end();
         self.state.store(FREE, Ordering::Release);
         LIVING.fetch_sub(1, Ordering::AcqRel) == 1
     }
@@ -278,12 +296,16 @@ impl Record {
         if let Some(creator) = &birth.creator_to_tell {
             device::begun(served, tid, creator);
         }
+        // From now on whoever says what it is for finds it listed.
+        let said = self.promise.close();
         if served.settings.stacks.mode.learns() {
             self.begin_learning(served, life, birth);
         }
         self.state.store(BEGUN, Ordering::Release);
-        if listed.is_ok() {
-            served.notices(&birth.attributes);
+        if said != birth.attributes {
+            let _ = attributes::apply(served, identity, &said);
+        } else if listed.is_ok() {
+            served.notices(&said);
         }
         name::begun(served, identity);
     }

@@ -1,7 +1,7 @@
 //! Rights that a process gives up: what it needs later is opened before, or it could not be,
 //! and its threads return before, or they could not.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 
 use libc::uid_t;
 
@@ -62,4 +62,14 @@ pub unsafe extern "C" fn setresuid(user: uid_t, effective: uid_t, saved: uid_t) 
 pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
     // SAFETY: the caller's.
     prepared(|| unsafe { real::chroot(path) })
+}
+
+/// As the C library has it. Other threads keep theirs; but whoever moves them may be this one.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capset(head: *mut c_void, rights: *const c_void) -> c_int {
+    // SAFETY: the caller's.
+    prepared(|| unsafe { real::capset(head, rights) })
 }

@@ -214,12 +214,13 @@ impl Served {
         // runs who could change it.
         let text = unsafe {
             let text = libc::getenv(run::VARIABLE.as_ptr());
-            if text.is_null() {
-                c""
-            } else {
-                keep(CStr::from_ptr(text).to_bytes()).ok()?
+            match text.is_null() {
+                true => None,
+                false => Some(keep(CStr::from_ptr(text).to_bytes()).ok()?),
             }
         };
+        let has_settings = text.is_some();
+        let text = text.unwrap_or_default();
         let is_text = text.to_str().is_ok();
         let text = text.to_str().unwrap_or("");
         let is_quiet = Settings::parse(text, &mut |_| ()).is_quiet;
@@ -233,7 +234,10 @@ impl Served {
                 "MILIEU_THREADS is no text in UTF-8; nothing of it counts"
             ));
         }
-        let settings = Settings::parse(text, &mut |wrong| say(format_args!("{wrong}")));
+        let mut settings = Settings::parse(text, &mut |wrong| say(format_args!("{wrong}")));
+        if !has_settings {
+            settings.socket = device::usual_socket();
+        }
         let rules = settings.roles.map_or(&[][..], |path| {
             let loaded = keep(path.as_bytes())
                 .and_then(|it| run::load(it, &mut |wrong| say(format_args!("{path}: {wrong}"))));

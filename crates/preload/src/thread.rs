@@ -9,7 +9,7 @@ mod trampoline;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use libc::{pthread_attr_t, pthread_t, sigset_t};
 use milieu_threads::attributes::Attributes;
@@ -19,7 +19,7 @@ use milieu_threads::stack::{Asked, Decision, Key, Name, is_space_short};
 use milieu_threads::table::{Region, Scheduling};
 
 use crate::real::{self, Start};
-use crate::record::{self, Birth, Record};
+use crate::record::{self, Birth, Delivery, Record};
 use crate::state::{self, Served, WATCH};
 use crate::{attributes, device, helper, nursery, site};
 
@@ -57,9 +57,14 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's.
         return unsafe { real::pthread_create(thread, attr, start, argument) };
     };
-    let error = creation.create(thread, attr, &asked, record);
-    if error != 0 {
-        record.give_back();
+    let delivery = Delivery::new(thread);
+    record.promise().expects(&delivery);
+    let error = creation.create(attr, &asked, record);
+    match error {
+        0 => delivery.finish(record.promise()),
+        _ => {
+            record.give_back();
+        }
     }
     error
 }
@@ -90,9 +95,29 @@ pub unsafe extern "C" fn thrd_create(
     }
 }
 
+/// Whether the program has said what stacks of others than those with a size are.
+static IS_DEFAULT_SET: AtomicBool = AtomicBool::new(false);
+
+/// As glibc has it. A size is one that the program sets, for all threads.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_setattr_default_np(attr: *const pthread_attr_t) -> c_int {
+    // SAFETY: the caller's.
+    let error = unsafe { real::pthread_setattr_default_np(attr) };
+    // SAFETY: the caller's, and it was accepted.
+    if error == 0 && unsafe { attr.as_ref() }.and_then(is_size_set) != Some(false) {
+        IS_DEFAULT_SET.store(true, Ordering::Relaxed);
+    }
+    error
+}
+
 /// What the program asks for in its attributes.
 struct Asking {
     stack: Asked,
+    /// Whether it is that of every thread, so that whoever wants another one has it.
+    is_of_all: bool,
     guard_bytes: u64,
     /// Whether it has the policy of its creator.
     inherits: bool,
@@ -117,12 +142,15 @@ impl Asking {
             pthread_attr_getinheritsched(attr, &mut inherits);
             real::pthread_attr_destroy(default.as_mut_ptr());
         }
+        let is_of_all = address.is_null() && !is_set.unwrap_or(bytes != default_bytes);
+        let is_set = !is_of_all || IS_DEFAULT_SET.load(Ordering::Relaxed);
         Asking {
-            stack: match (address.is_null(), is_set.unwrap_or(bytes != default_bytes)) {
+            stack: match (address.is_null(), is_set) {
                 (false, _) => Asked::Memory,
                 (true, false) => Asked::Default(bytes as u64),
                 (true, true) => Asked::Set(bytes as u64),
             },
+            is_of_all,
             guard_bytes: guard as u64,
             inherits: inherits == libc::PTHREAD_INHERIT_SCHED,
         }
@@ -238,10 +266,8 @@ impl Creation {
         let policy = &served.settings.stacks;
         // A thread that asks for a stack by its attributes has set it.
         let wanted = birth.attributes.stack().map(|it| it.bytes());
-        let asked = match (asking.stack, wanted) {
-            (Asked::Default(_), Some(bytes)) => Asked::Set(bytes),
-            (asked, _) => asked,
-        };
+        let wanted = wanted.filter(|_| asking.is_of_all);
+        let asked = wanted.map_or(asking.stack, Asked::Set);
         let mut decision = None;
         if policy.mode.learns() {
             let key = state::is_loader_free()
@@ -263,24 +289,23 @@ impl Creation {
             let is_in_turn = birth.seat.is_none_or(|it| WATCH.live.is_in_turn(it));
             birth.is_measured = is_in_turn || decision.is_some();
         }
-        match (asking.stack, wanted) {
-            (Asked::Default(_), Some(bytes)) if decision.is_none() => Some(Decision::Apply {
-                bytes: policy.enough_bytes(0).max(bytes),
+        decision.or_else(|| {
+            Some(Decision::Apply {
+                bytes: policy.enough_bytes(0).max(wanted?),
                 guard_bytes: asking.guard_bytes,
-            }),
-            _ => decision,
-        }
+            })
+        })
     }
 
     /// Creates it, once more as the program asked if a smaller stack is refused.
     fn create(
         mut self,
-        thread: *mut pthread_t,
         attr: *const pthread_attr_t,
         asking: &Asking,
         record: &'static Record,
     ) -> c_int {
         let argument = (&raw const *record).cast_mut().cast::<c_void>();
+        let thread = record.promise().place();
         if is_begun_for(&self.birth) {
             record.set_signals(blocked_signals());
         }
@@ -377,6 +402,7 @@ extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
     // SAFETY: its creator has handed over a record, which stays.
     let record: &'static Record = unsafe { &*record.cast::<Record>() };
     let birth = record.birth();
+    record.promise().deliver();
     if let Some(served) = state::served() {
         // Without the key nobody would say when it ends.
         if state::set_own_record(served, record) {

@@ -397,25 +397,28 @@ fn sizes_that_a_program_sets_shrink_on_request_alone() {
     let Some(program) = compile("gcc", "stacks.c", &folder, &[]) else {
         return;
     };
-    let profile = folder.join("profile");
-    let settings = |rest: &str| format!("profile={};{rest}", profile.display());
-    let bytes = |rest: &str| {
-        let run = World::served(&settings(rest)).run(&program, &["1", "0", "4096"]);
-        assert_eq!(run.stderr, "");
-        let stdout = run.well();
-        stdout.trim().parse::<u64>().expect("a number of bytes")
-    };
-    for _ in 0..3 {
-        assert_eq!(bytes("stacks=learn"), 4 << 20);
+    // Of each thread, and by what all threads have.
+    for ways in [&["1", "0", "4096"][..], &["1", "0", "4096", "default"]] {
+        let profile = folder.join(format!("profile-{}", ways.len()));
+        let settings = |rest: &str| format!("profile={};{rest}", profile.display());
+        let bytes = |rest: &str| {
+            let run = World::served(&settings(rest)).run(&program, ways);
+            assert_eq!(run.stderr, "");
+            let stdout = run.well();
+            stdout.trim().parse::<u64>().expect("a number of bytes")
+        };
+        for _ in 0..3 {
+            assert_eq!(bytes("stacks=learn"), 4 << 20);
+        }
+        let text = fs::read_to_string(&profile).expect("it was learned");
+        assert!(text.contains(" given=4194304 set"), "{text}");
+        assert_eq!(bytes("stacks=force"), 4 << 20);
+        assert_eq!(bytes("stacks=force;set-sizes=keep"), 4 << 20);
+        // It may ask for address space: that is short nowhere here.
+        assert_eq!(bytes("stacks=tune;set-sizes=shrink"), 4 << 20);
+        let shrunk = bytes("stacks=force;set-sizes=shrink");
+        assert!((128 << 10..1 << 20).contains(&shrunk), "{shrunk}");
     }
-    let text = fs::read_to_string(&profile).expect("it was learned");
-    assert!(text.contains(" given=4194304 set"), "{text}");
-    assert_eq!(bytes("stacks=force"), 4 << 20);
-    assert_eq!(bytes("stacks=force;set-sizes=keep"), 4 << 20);
-    // It may ask for address space: that is short nowhere here.
-    assert_eq!(bytes("stacks=tune;set-sizes=shrink"), 4 << 20);
-    let shrunk = bytes("stacks=force;set-sizes=shrink");
-    assert!((128 << 10..1 << 20).contains(&shrunk), "{shrunk}");
 }
 
 /// The files by which stacks are measured may be closed, and their numbers be another's.
@@ -705,5 +708,10 @@ fn threads_return_before_rights_go() {
             .matches("has given up the rights by which")
             .count();
         assert_eq!(told, 1, "{settings}: {run:?}");
+        // What takes no such right goes on, and is not told of.
+        let run = World::served(&settings).run(&program, &["one"]);
+        assert_eq!(run.status, "exit status: 0", "{settings}: {run:?}");
+        let told = run.stderr.lines().count();
+        assert_eq!(told, usize::from(report.rung != Rung::Cgroup), "{run:?}");
     }
 }

@@ -25,8 +25,8 @@ use crate::terminal;
 
 /// Mediate between the threads of all programs: the time-critical come first
 ///
-/// Programs that `milieu thread run` starts, or that link Milieu, register by
-/// themselves; rules name critical threads of others. While one of them is there,
+/// Programs that `milieu thread run` starts, or that are linked with its preload,
+/// register by themselves; rules name critical threads of others. While one of them is there,
 /// all other threads wait, but for those that are excluded. When it ends, however
 /// it ends, every thread has what it had: a guard sees to it if it is killed.
 #[derive(Args)]

@@ -111,7 +111,10 @@ pub fn open_in(folder: &Path) -> Milieu {
     }
 }
 
+/// Writes a file at once, as who watches it may look at any time.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().expect("a file in a folder")).expect("a folder");
-    fs::write(path, text).expect("a file");
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("a file");
+    fs::rename(&new, path).expect("a file");
 }

@@ -127,6 +127,46 @@ static void threads_begin_with_the_policy(void)
     CHECK(pthread_attr_destroy(&attr) == 0);
 }
 
+static pthread_t created;
+
+static void *was_told(void *argument)
+{
+    pthread_attributes_t own;
+    (void)argument;
+    /* As ever: who was created stands there before anything else. */
+    CHECK(pthread_equal(created, pthread_self()));
+    pthread_barrier_wait(&both);
+    CHECK(pthread_get_attributes(pthread_self(), &own) == 0);
+    CHECK(strcmp(own.role, here ? "told" : "") == 0);
+    CHECK(own.is_time_critical == here && own.priority == (here ? -3 : 0));
+    return NULL;
+}
+
+/* What a thread is for is said, and known, as soon as it is created, as with any policy: most of
+ * these have not begun. */
+static void threads_are_told_before_they_begin(void)
+{
+    for (int i = 0; i < 100; ++i) {
+        pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT, found;
+        struct sched_param param;
+        int policy;
+        memset(&param, 0, sizeof param);
+        CHECK(pthread_create(&created, NULL, was_told, NULL) == 0);
+        CHECK(pthread_get_attributes(created, &found) == 0 && found.role[0] == 0);
+        CHECK(pthread_attributes_set_role(&attributes, "told") == 0);
+        CHECK(pthread_set_attributes(created, &attributes) == 0);
+        param.sched_priority = -3;
+        CHECK(pthread_setschedparam(created, SCHED_TEK, &param) == 0);
+        CHECK(pthread_getschedparam(created, &policy, &param) == 0);
+        CHECK(policy == (here ? SCHED_TEK : SCHED_OTHER));
+        CHECK(pthread_get_attributes(created, &found) == 0);
+        CHECK(strcmp(found.role, here ? "told" : "") == 0);
+        pthread_barrier_wait(&both);
+        CHECK(pthread_join(created, NULL) == 0);
+        CHECK(!here || pthread_set_attributes(created, &attributes) == ESRCH);
+    }
+}
+
 __attribute__((noinline)) static int is_deep(void)
 {
     volatile char frame[100000];
@@ -225,6 +265,7 @@ int main(int count, char **arguments)
     threads_begin_with_attributes();
     threads_become_critical_and_cease();
     threads_begin_with_the_policy();
+    threads_are_told_before_they_begin();
     what_is_known_of_threads_is_told();
     puts("done");
     return 0;

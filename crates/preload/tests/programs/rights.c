@@ -1,10 +1,12 @@
 /*
  * A process that gives up its rights while threads are elsewhere: they return before, and are
- * mediated again when it has them back.
+ * mediated again when it has them back. With an argument it stays who it is and gives up the
+ * one right to move threads.
  */
 #include <milieu/threads.h>
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -39,8 +41,26 @@ static int policy_of(pid_t number)
     return (int)syscall(SYS_sched_getscheduler, number);
 }
 
-int main(void)
+int capset(cap_user_header_t head, const cap_user_data_t rights);
+
+/* Whoever was lazy returns, whether it had to before or can still. */
+static void gives_up_one_right(pthread_t critical, int own)
 {
+    pthread_attributes_t none = PTHREAD_ATTRIBUTES_INIT;
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct rights[2];
+    CHECK(syscall(SYS_capget, &head, rights) == 0);
+    rights[0].effective &= ~(1u << CAP_SYS_NICE);
+    rights[0].permitted &= ~(1u << CAP_SYS_NICE);
+    CHECK(capset(&head, rights) == 0);
+    CHECK(pthread_set_attributes(critical, &none) == 0);
+    CHECK(policy_of(ordinary) == SCHED_OTHER);
+    CHECK(getpriority(PRIO_PROCESS, (id_t)ordinary) == own);
+}
+
+int main(int count, char **arguments)
+{
+    (void)arguments;
     pthread_attributes_t attributes = PTHREAD_ATTRIBUTES_INIT;
     pthread_t lazy, critical;
     pthread_attr_t attr;
@@ -55,6 +75,12 @@ int main(void)
     CHECK(pthread_create(&critical, &attr, waits, NULL) == 0);
     CHECK(pthread_attr_destroy(&attr) == 0);
     pthread_barrier_wait(&begun);
+    if (count > 1) {
+        gives_up_one_right(critical, own);
+        pthread_barrier_wait(&over);
+        CHECK(pthread_join(lazy, NULL) == 0 && pthread_join(critical, NULL) == 0);
+        return 0;
+    }
     /* Twice, and at last for good. */
     for (int i = 0; i < 2; ++i) {
         CHECK(region_of(lazy) == PTHREAD_REGION_LAZY);

@@ -30,10 +30,12 @@ int main(int count, char **arguments)
         return 2;
     if (used > 0 && mmap(NULL, used, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
         return 2;
+    if (count > 4 && pthread_setattr_default_np(&attr) != 0)
+        return 2;
     for (int i = 0; i < 3; ++i) {
         pthread_t thread;
         void *result;
-        if (pthread_create(&thread, set > 0 ? &attr : NULL, is_deep, &levels) != 0)
+        if (pthread_create(&thread, set > 0 && count < 5 ? &attr : NULL, is_deep, &levels) != 0)
             return 1;
         if (pthread_join(thread, &result) != 0 || !result)
             return 1;
