@@ -35,6 +35,8 @@ impl Home {
             .current_dir(self.0.path());
         command.env("XDG_STATE_HOME", self.path("state"));
         command.env("XDG_RUNTIME_DIR", self.path("run"));
+        // Those of this device are nobody's business.
+        command.env("MILIEU_THREAD_ZONES", "25,75");
         command
     }
 
@@ -113,7 +115,7 @@ fn top_shows_the_threads_of_a_process() {
         "{shown}"
     );
     let tree = home.ok(&["top", "--once", "--interval", "0", "--tree", "--pid", &pid]);
-    assert!(tree.contains("sleep 1000"), "{tree}");
+    assert!(tree.contains(" resident  sleep 1000"), "{tree}");
     let arguments = [
         "top",
         "--once",
@@ -124,7 +126,11 @@ fn top_shows_the_threads_of_a_process() {
         &pid,
     ];
     let found = &json_lines(&home.ok(&arguments))[0];
-    let thread = &found["processes"][0]["threads"][0];
+    let process = &found["processes"][0];
+    let [all, resident] =
+        ["virtual_bytes", "resident_bytes"].map(|it| process[it].as_u64().unwrap());
+    assert!(all >= resident && resident > 0, "{process}");
+    let thread = &process["threads"][0];
     assert_eq!(thread["thread"].as_u64(), Some(child.id().into()));
     assert_eq!(
         (&thread["name"], &thread["policy"]),
@@ -256,6 +262,108 @@ const PROFILE: &str = "milieu stacks 1\nmodule ab12 /nowhere\n\
     thread ab12+10 runs=4 threads=16 peak=20480 given=8388608 role=net/worker\n\
     thread ab12+20 runs=4 threads=4 peak=126000 given=131072 set\n\
     thread ab12+30 runs=1 threads=1 peak=4096 given=65536 overflow=65536 role=deep\n";
+
+#[test]
+fn bounds_of_zones_are_those_of_the_command_else_of_the_user_else_of_the_device() {
+    let home = Home::new();
+    fs::write(home.path("a.stacks"), PROFILE).unwrap();
+    fs::write(home.path("threads.toml"), "# strict\nzones = [0, 0]\n").unwrap();
+    fs::write(home.path("wrong.toml"), "\nzones = [90, 10]\n").unwrap();
+    let run = |variable: &str, file: &str, arguments: &[&str]| {
+        let mut command = home.milieu(arguments);
+        command.env("MILIEU_THREAD_ZONES", variable);
+        command.env("MILIEU_THREAD_SETTINGS", file);
+        command.env("MILIEU_PRELOAD_DIR", home.path("preload"));
+        command.output().unwrap()
+    };
+    let profile = ["profile", "a.stacks", "--json"];
+    let zone = |output: Output| {
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let found = json_lines(&text(&output.stdout));
+        let worker = found.iter().find(|it| it["role"] == "net/worker").unwrap();
+        worker["zone"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(zone(run("", "", &profile)), "low");
+    assert_eq!(zone(run("", "threads.toml", &profile)), "high");
+    assert_eq!(zone(run("0,100", "threads.toml", &profile)), "normal");
+    let asked = [&profile[..], &["--zones", "25,75"]].concat();
+    assert_eq!(zone(run("0,0", "wrong.toml", &asked)), "low");
+
+    let pid = std::process::id().to_string();
+    let top = ["top", "--once", "--interval", "0", "--pid", &pid];
+    let shown = text(&run("", "threads.toml", &top).stdout);
+    assert!(shown.contains("Stacks: 0 waste, 0 are fine, "), "{shown}");
+
+    // A program is not started only to have no report then. The preload is not looked at.
+    fs::create_dir_all(home.path("preload")).unwrap();
+    let library = home.path("preload/libmilieu_preload.so");
+    fs::copy(env!("CARGO_BIN_EXE_milieu"), library).unwrap();
+    let report = ["run", "--report", "--", "touch", "started"];
+    for arguments in [&profile[..2], &top, &report] {
+        for (variable, file, words) in [
+            (
+                "75,25",
+                "",
+                ["MILIEU_THREAD_ZONES is `75,25`", "mend the variable"],
+            ),
+            (
+                "",
+                "wrong.toml",
+                ["wrong.toml:2:", "write `zones = [25, 75]`"],
+            ),
+            (
+                "",
+                "none.toml",
+                ["none.toml cannot be read", "with `--zones`"],
+            ),
+        ] {
+            let output = run(variable, file, arguments);
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{output:?}");
+            assert!(words.iter().all(|it| error.contains(it)), "{error}");
+        }
+    }
+    assert!(!home.path("started").exists());
+}
+
+/// What C calls `f` and `i` is not what C++ would read there.
+#[test]
+fn start_functions_have_the_names_that_their_sources_give_them() {
+    let home = Home::new();
+    let source = "void *f(void *a) { return a; }\nvoid *i(void *a) { return f(a); }\n";
+    fs::write(home.path("short.c"), source).unwrap();
+    let compiled = Command::new("gcc")
+        .args(["-shared", "-fPIC", "-Wl,--build-id=0xab12ab12", "short.c"])
+        .args(["-o", "short.so"])
+        .current_dir(home.path(""))
+        .status();
+    if !compiled.is_ok_and(|it| it.success()) {
+        return eprintln!("not tested: gcc is not installed");
+    }
+    let library = home.path("short.so");
+    let symbols = Command::new("nm").arg(&library).output().unwrap();
+    let symbols = text(&symbols.stdout);
+    let offset = |name: &str| {
+        let line = symbols.lines().find(|it| it.ends_with(name)).unwrap();
+        let address = line.split(' ').next().unwrap();
+        u64::from_str_radix(address, 16).unwrap()
+    };
+    let mut profile = format!("milieu stacks 1\nmodule ab12ab12 {}\n", library.display());
+    for name in [" T f", " T i"] {
+        let at = offset(name);
+        profile += &format!("thread ab12ab12+{at:x} runs=4 threads=4 peak=8192 given=8388608\n");
+    }
+    fs::write(home.path("short.stacks"), profile).unwrap();
+    let header = home.ok(&["profile", "short.stacks", "--emit", "c"]);
+    assert!(
+        header.contains("\"f\"") && header.contains("\"i\""),
+        "{header}"
+    );
+    let found = json_lines(&home.ok(&["profile", "short.stacks", "--json"]));
+    let mut names: Vec<&str> = found.iter().filter_map(|it| it["start"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["f", "i"]);
+}
 
 #[test]
 fn what_was_learned_is_shown_merged_and_emitted() {

@@ -49,6 +49,10 @@ pub struct Process {
     pub words: Vec<String>,
     /// Whose it is.
     pub user: u32,
+    /// Its address space, in which all of its stacks are.
+    pub virtual_bytes: u64,
+    /// How much of that is in memory, as the kernel counts it by and by.
+    pub resident_bytes: u64,
     /// Whether it has a thread information table.
     pub is_served: bool,
     /// In the order of their numbers, the first one first.
@@ -310,6 +314,8 @@ impl Monitor {
             name: first.name,
             words: known.words.clone(),
             user: known.user,
+            virtual_bytes: first.virtual_bytes,
+            resident_bytes: first.resident_bytes,
             is_served: known.table.is_some(),
             threads,
         })
@@ -539,7 +545,9 @@ mod tests {
         assert_eq!(before.name, "probe-1");
         assert_eq!(before.role.as_str(), "gas-detection");
         assert_eq!(before.critical, Priority::new(-5).ok());
-        assert!(first.processes[0].is_served);
+        let process = &first.processes[0];
+        assert!(process.is_served && process.resident_bytes > 0);
+        assert!(process.virtual_bytes >= process.resident_bytes);
 
         work.send(()).expect("it waits");
         told.recv().expect("it has worked");

@@ -65,6 +65,10 @@ pub struct Stat {
     /// When it began, in ticks since the machine did. With the number it tells a
     /// thread from one that has got its number since.
     pub start: u64,
+    /// The address space of its process.
+    pub virtual_bytes: u64,
+    /// How much of that is in memory, as the kernel counts it by and by.
+    pub resident_bytes: u64,
     /// The processor on which it was last.
     pub processor: u32,
     /// Among real-time threads.
@@ -219,6 +223,8 @@ fn stat(text: &str) -> Option<Stat> {
         ticks: number(14)?.saturating_add(number(15)?),
         nice: field(19)?.parse().ok()?,
         start: number(22)?,
+        virtual_bytes: number(23)?,
+        resident_bytes: number(24)?.saturating_mul(rustix::param::page_size() as u64),
         processor: field(39)?.parse().ok()?,
         realtime_priority: field(40)?.parse().ok()?,
         policy: field(41)?.parse().ok()?,
@@ -259,6 +265,9 @@ mod tests {
         assert_eq!((stat.name.as_str(), stat.state), ("a) (b", 'S'));
         assert_eq!((stat.parent, stat.nice, stat.start), (1, -5, 22));
         assert_eq!((stat.ticks, stat.policy), (14 + 15, 41));
+        let page = rustix::param::page_size() as u64;
+        let memory = (stat.virtual_bytes, stat.resident_bytes);
+        assert_eq!(memory, (23, 24 * page));
     }
 
     #[test]
@@ -279,6 +288,7 @@ mod tests {
         assert!(threads.contains(&process), "{threads:?}");
         let stat = reader.stat(process, process).expect("it lives");
         assert!(!stat.is_kernel && stat.start > 0);
+        assert!(stat.resident_bytes > 0 && stat.virtual_bytes >= stat.resident_bytes);
         assert!(reader.switches(process, process).is_some());
         let files = Files::of(process, process).expect("it lives");
         let again = reader.stat_of(&files).expect("it lives");

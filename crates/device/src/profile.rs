@@ -1,6 +1,7 @@
 //! What was learned of stacks, as people read it: with names and places of start
 //! functions, found in the files of programs and libraries.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{CString, OsString};
 use std::fmt;
@@ -385,8 +386,18 @@ type Named = (String, Option<String>);
 
 fn start((symbol, position): Named) -> Start {
     Start {
-        name: demangle_auto(symbol.into(), None).into_owned(),
+        name: readable(&symbol).into_owned(),
         position,
+    }
+}
+
+/// A symbol as the sources write it. A short name of C's is one that C++ gives a type:
+/// `f` would be `float`.
+fn readable(symbol: &str) -> Cow<'_, str> {
+    let is_mangled = ["_Z", "__Z", "_R"].iter().any(|it| symbol.starts_with(it));
+    match is_mangled {
+        true => demangle_auto(symbol.into(), None),
+        false => symbol.into(),
     }
 }
 
@@ -420,7 +431,7 @@ fn is_of_a_language(symbol: &str) -> bool {
     if symbol == "_start" {
         return true;
     }
-    let name = demangle_auto(symbol.into(), None);
+    let name = readable(symbol);
     let own: &[&str] = match is_of_rust(symbol) {
         true => &["std::", "core::", "alloc::"],
         false => &["std::", "__gnu_cxx::"],
@@ -627,6 +638,23 @@ mod tests {
             "_Z5hiresISt6threadEvT_",
         ] {
             assert!(!is_of_a_language(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_symbols_that_a_compiler_has_made_are_read() {
+        for (symbol, name) in [
+            ("f", "f"),
+            ("i", "i"),
+            ("Pv", "Pv"),
+            ("_Reset", "_Reset"),
+            ("_Z", "_Z"),
+            ("_Z4workv", "work()"),
+            ("__Z4workv", "work()"),
+            ("_ZN1a4work17h0123456789abcdefE", "a::work"),
+            ("_RNvC1a4work", "a::work"),
+        ] {
+            assert_eq!(readable(symbol), name);
         }
     }
 

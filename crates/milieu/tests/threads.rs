@@ -363,6 +363,126 @@ fn a_layer_makes_a_pool_lazy_and_lets_it_return() {
     }
 }
 
+mod region_first {
+    use milieu::{Environment, Text};
+
+    #[derive(Environment)]
+    pub struct RegionFirst {
+        #[key("/pool/region", default = "lazy")]
+        pub region: Text,
+        #[key("/pool/priority", default = -2)]
+        pub priority: i32,
+        #[key("/pool/critical", default = true)]
+        pub critical: bool,
+    }
+}
+
+mod region_last {
+    use milieu::{Environment, Text};
+
+    #[derive(Environment)]
+    pub struct RegionLast {
+        #[key("/pool/critical", default = true)]
+        pub critical: bool,
+        #[key("/pool/priority", default = -2)]
+        pub priority: i32,
+        #[key("/pool/region", default = "lazy")]
+        pub region: Text,
+    }
+}
+
+#[test]
+fn a_region_bounds_whatever_else_is_said_in_whatever_order() {
+    fn check<E: Environment + Send + 'static>() {
+        let machine = Machine::new();
+        let milieu = machine.open();
+        let mediator = Mediator::options().unmediated().start().expect("memory");
+        let thread = Waiting::of(mediator.thread("pool").expect("a role"));
+        let followed: Context<E> = milieu.context().expect("settings");
+        mediator.follow("pool", followed).expect("it has values");
+        mediator.settle();
+        let attributes = || thread.thread().attributes();
+        assert!(attributes().is_lazy() && !attributes().is_time_critical());
+
+        for (region, expected) in [("fast", true), ("own", false), ("lazy", false)] {
+            milieu
+                .coordinator()
+                .assign("/pool/region", region, None)
+                .expect("a text");
+            mediator.settle();
+            assert_eq!(attributes().is_time_critical(), expected, "{region}");
+            assert_eq!(attributes().is_lazy(), region == "lazy");
+            assert_eq!(attributes().priority(), nice(-2));
+            assert_eq!(mediator.role(role("pool")), Some(attributes()));
+        }
+    }
+    let _alone = alone();
+    check::<region_first::RegionFirst>();
+    check::<region_last::RegionLast>();
+}
+
+mod region_alone {
+    use milieu::{Environment, Text};
+
+    #[derive(Environment)]
+    pub struct RegionAlone {
+        #[key("/pool/%battery_low%/region", default = "fast")]
+        pub region: Text,
+    }
+}
+
+#[test]
+fn who_is_critical_by_a_builder_is_so_again_when_the_region_is_fast() {
+    let _alone = alone();
+    let machine = Machine::new().user("/pool/active/region = lazy\n");
+    let milieu = machine.open();
+    let mut cx = milieu
+        .context::<region_alone::RegionAlone>()
+        .expect("settings");
+    let mediator = Mediator::options().unmediated().start().expect("memory");
+    let begin = |priority| {
+        let builder = mediator.thread("pool").expect("a role");
+        Waiting::of(builder.critical(nice(priority)))
+    };
+    let before = begin(-5);
+    let plain = Waiting::of(mediator.thread("pool").expect("a role"));
+    let followed: Context<region_alone::RegionAlone> = milieu.context().expect("settings");
+    mediator.follow("pool", followed).expect("it has a value");
+    mediator.settle();
+    let critical = |it: &Waiting| {
+        let attributes = it.thread().attributes();
+        let critical = attributes.is_time_critical();
+        (
+            critical.then(|| attributes.priority()),
+            attributes.is_lazy(),
+        )
+    };
+    assert_eq!(critical(&before), (Some(nice(-5)), false));
+
+    cx.activate(BatteryLow).expect("it closes no cycle");
+    mediator.settle();
+    let late = begin(4);
+    let changed = Waiting::of(mediator.thread("pool").expect("a role"));
+    for lazy in [&before, &plain, &late, &changed] {
+        assert_eq!(critical(lazy), (None, true));
+    }
+    // It holds until the context changes, and is not forgotten then.
+    let own = Attributes::of(role("pool")).time_critical(nice(7));
+    changed.thread().set(&own).expect("it runs");
+    assert_eq!(critical(&changed), (Some(nice(7)), false));
+
+    cx.deactivate::<BatteryLow>().expect("it closes no cycle");
+    mediator.settle();
+    assert_eq!(critical(&before), (Some(nice(-5)), false));
+    assert_eq!(critical(&plain), (None, false));
+    assert_eq!(critical(&late), (Some(nice(4)), false));
+    assert_eq!(critical(&changed), (Some(nice(7)), false));
+
+    cx.activate(BatteryLow).expect("it closes no cycle");
+    mediator.settle();
+    assert_eq!(critical(&changed), (None, true));
+}
+
 #[test]
 fn a_layer_says_how_large_stacks_are_of_threads_that_begin_later() {
     let _alone = alone();

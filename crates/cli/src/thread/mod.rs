@@ -6,13 +6,14 @@ mod probe;
 mod profile;
 mod run;
 mod top;
+mod zones;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use milieu_diagnostics::{Diagnostic, Source};
 use milieu_threads::run::Settings;
-use milieu_threads::stack::{Policy, Zones};
+use milieu_threads::stack::Policy;
 
 use crate::terminal;
 
@@ -24,6 +25,10 @@ use crate::terminal;
 #[command(
     arg_required_else_help = true,
     after_help = "\
+Bounds of the zones of stacks are those of `--zones`, else of the variable
+MILIEU_THREAD_ZONES (`25,75`), else of the file /etc/milieu/threads.toml, or the one
+that MILIEU_THREAD_SETTINGS names (`zones = [25, 75]`), else 25 and 75 percent.
+
 Exit codes, of every verb; `run` ends as its program does:
   0    done
   2    wrong usage, what is asked for cannot be done here, or a program that cannot
@@ -107,9 +112,4 @@ fn stacks(key: &str, value: &str) -> std::result::Result<Policy, String> {
         None => Ok(settings.stacks),
         Some(expected) => Err(format!("expected {expected}")),
     }
-}
-
-/// Reads the bounds of the zones of stacks.
-fn zones(text: &str) -> std::result::Result<Zones, String> {
-    Zones::parse(text).map_err(|error| error.to_string())
 }

@@ -55,9 +55,9 @@ pub(super) struct Profile {
     #[arg(long, value_name = "SECONDS", default_value = "2", requires = "suggest", value_parser = seconds)]
     seconds: Duration,
 
-    /// Bounds of the zones of stacks, in percent
-    #[arg(long, value_name = "LOW,HIGH", default_value = "25,75", value_parser = super::zones)]
-    zones: Zones,
+    /// Bounds of the zones of stacks, in percent [default: those of the device, or 25,75]
+    #[arg(long, value_name = "LOW,HIGH", value_parser = super::zones::parse)]
+    zones: Option<Zones>,
 
     /// No stack is to be smaller than this [default: 256K, or 128K with 32 bits]
     #[arg(long, value_name = "BYTES[K|M]", value_parser = super::floor)]
@@ -103,10 +103,11 @@ impl Profile {
         if let Some(path) = &self.merge {
             return merge(&learned, path);
         }
+        let zones = super::zones::chosen(self.zones)?;
         if self.suggest {
-            return self.propose(&learned);
+            return self.propose(&learned, zones);
         }
-        let rows = Rows::of(&learned.entries, &learned, self.zones, self.policy());
+        let rows = Rows::of(&learned.entries, &learned, zones, self.policy());
         if let Some(source) = self.emit {
             return print(&rows.source(source));
         }
@@ -147,7 +148,7 @@ impl Profile {
         })
     }
 
-    fn propose(&self, learned: &Learned) -> Outcome {
+    fn propose(&self, learned: &Learned, zones: Zones) -> Outcome {
         let mut monitor = Monitor::new(Scope {
             processes: (!self.pid.is_empty()).then(|| self.pid.clone()),
             has_no_stacks: true,
@@ -177,7 +178,7 @@ impl Profile {
         }
         let nameless = learned.entries.iter().filter(|it| it.role.is_empty());
         let nameless: Vec<Entry> = nameless.copied().collect();
-        let rows = Rows::of(&nameless, learned, self.zones, self.policy());
+        let rows = Rows::of(&nameless, learned, zones, self.policy());
         let add = |line: &Line, document: &mut Value| {
             let proposal = sites.proposal(&line.entry.key);
             document["is"] = "has-no-role".into();

@@ -123,15 +123,10 @@ pub(super) struct Run {
     #[arg(long, conflicts_with = "no_profile")]
     report: bool,
 
-    /// Bounds of the zones of stacks in the report, in percent
-    #[arg(
-        long,
-        value_name = "LOW,HIGH",
-        default_value = "25,75",
-        requires = "report",
-        value_parser = super::zones
-    )]
-    zones: Zones,
+    /// Bounds of the zones of stacks in the report, in percent [default: those of the device, or
+    /// 25,75]
+    #[arg(long, value_name = "LOW,HIGH", requires = "report", value_parser = super::zones::parse)]
+    zones: Option<Zones>,
 
     /// Errors and the report as lines of JSON
     #[arg(long)]
@@ -179,11 +174,14 @@ impl Run {
             let error = command.exec();
             return Err(not_started(&launch.program, &error));
         }
+        // What is wrong with the bounds is said before anything is started.
+        let zones = super::zones::chosen(self.zones)?;
         let path = profile.unwrap_or_default();
         let before = loaded(&path)?;
         let status = ended(&mut command).map_err(|it| not_started(&launch.program, &it))?;
         let stacks = Settings::parse(&settings, &mut |_| ()).stacks;
-        self.tell(&before, &loaded(&path)?, stacks);
+        let news = loaded(&path)?;
+        self.tell(&before, &news, zones, stacks);
         Ok(code(status))
     }
 
@@ -305,9 +303,9 @@ impl Run {
 
     /// What this run has added, by the policy that it had. The program has standard output,
     /// so it is told where remarks are.
-    fn tell(&self, before: &Profile, after: &Profile, stacks: Policy) {
+    fn tell(&self, before: &Profile, after: &Profile, zones: Zones, stacks: Policy) {
         let news = after.since(before);
-        let rows = Rows::of(&news, after, self.zones, stacks);
+        let rows = Rows::of(&news, after, zones, stacks);
         if self.json {
             eprint!("{}", rows.json(None));
         } else if news.is_empty() {

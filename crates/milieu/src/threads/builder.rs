@@ -149,7 +149,7 @@ impl<'m> ThreadBuilder<'m> {
     fn prepare(self) -> Prepared<impl FnOnce() -> Running + Send + use<>> {
         let shared = self.mediator.shared();
         let role = self.attributes.role();
-        let attributes = shared.of_role(role).unwrap_or(self.attributes);
+        let (own, attributes) = shared.roles().of_builder(self.attributes);
         let attributes = match self.attributes.stack() {
             Some(stack) => attributes.with_stack(stack),
             None => attributes,
@@ -163,7 +163,7 @@ impl<'m> ThreadBuilder<'m> {
         if let Some(bytes) = shared.stack_bytes(role, asked) {
             builder = builder.stack_size(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
-        let thread = Thread::asked(shared, attributes);
+        let thread = Thread::asked(shared, own, attributes);
         let creator = shared.program.own(kernel::identity()).ok();
         shared.is_asked();
         let body = {

@@ -10,6 +10,7 @@ use milieu_keys::Pattern;
 
 use super::keeper::Message;
 use super::mediator::name_of;
+use super::roles::{Best, Bounds};
 use super::{Attributes, Mediator, Priority, Role, StackSize};
 use crate::Error;
 
@@ -36,8 +37,12 @@ impl Mediator {
     /// values below its name say there, now and whenever a layer or a value
     /// changes. Levels that are placeholders do not count: `/pool/%battery%/region`
     /// is the region of the role `pool`. A text that says nothing of the kind
-    /// changes nothing. What builders and threads say of themselves holds until the
-    /// context changes the next time; of stacks, for threads that begin later.
+    /// changes nothing. What no value says is as builders, threads and
+    /// [`set_role`](Mediator::set_role) have it. The region is applied last and bounds
+    /// all else: a thread that is critical by its builder, or by `/pool/critical`, is
+    /// lazy while the region is, and critical again when it is `fast`. What threads
+    /// are set to while they run holds until the context changes the next time; what
+    /// is said of stacks holds for threads that begin later.
     ///
     /// # Errors
     /// If the text is no role, or no value of the environment is below it.
@@ -51,12 +56,15 @@ impl Mediator {
         if named.is_empty() {
             return Err(NoValues(role).into());
         }
-        self.follow_by(role, cx, move |cx, before| {
-            named.iter().fold(before, |attributes, said| {
+        let rule = move |cx: &Context<E, P>, mut bounds| {
+            for said in &named {
                 let text = cx.text(said.pattern).unwrap_or_default();
-                (said.apply)(attributes, text)
-            })
-        });
+                (said.read)(&mut bounds, text);
+            }
+            bounds
+        };
+        let news = move |bounds| News::Bounds(role, bounds);
+        self.follow_with(cx, rule, Bounds::default(), news);
         Ok(())
     }
 
@@ -70,10 +78,28 @@ impl Mediator {
         rule: impl Fn(&Context<E, P>, Attributes) -> Attributes + Send + 'static,
     ) {
         let before = self.shared().of_role(role);
+        // The role is the one that follows, whatever the function says.
+        let rule = move |cx: &Context<E, P>, before| rule(cx, before).with_role(role);
+        self.follow_with(
+            cx,
+            rule,
+            before.unwrap_or(Attributes::of(role)),
+            News::Whole,
+        );
+    }
+
+    fn follow_with<E: Environment, P: Policy, T: Copy + PartialEq + Send + 'static>(
+        &self,
+        cx: Context<E, P>,
+        rule: impl Fn(&Context<E, P>, T) -> T + Send + 'static,
+        last: T,
+        news: impl Fn(T) -> News + Send + 'static,
+    ) {
         let followed = Followed {
             cx,
             rule,
-            last: before.unwrap_or(Attributes::of(role)),
+            last,
+            news,
             is_new: true,
         };
         self.ask(Message::Follow(Box::new(followed)));
@@ -81,48 +107,59 @@ impl Mediator {
     }
 }
 
+/// What a context says by now.
+pub(super) enum News {
+    /// What all threads of a role are for.
+    Whole(Attributes),
+    /// What bounds the threads of a role.
+    Bounds(Role, Bounds),
+}
+
 /// A context that a role follows.
 pub(super) trait Follow: Send {
     /// When there is something to synchronize.
     fn changed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
-    /// What the threads are for, if that is something else than before.
-    fn news(&mut self) -> Option<Attributes>;
+    /// What it says of the threads, if that is something else than before.
+    fn news(&mut self) -> Option<News>;
 }
 
-struct Followed<E: Environment, P: Policy, R> {
+struct Followed<E: Environment, P: Policy, R, T, N> {
     cx: Context<E, P>,
     rule: R,
-    last: Attributes,
+    last: T,
+    news: N,
     is_new: bool,
 }
 
-impl<E, P, R> Follow for Followed<E, P, R>
+impl<E, P, R, T, N> Follow for Followed<E, P, R, T, N>
 where
     E: Environment,
     P: Policy,
-    R: Fn(&Context<E, P>, Attributes) -> Attributes + Send,
+    R: Fn(&Context<E, P>, T) -> T + Send,
+    T: Copy + PartialEq + Send,
+    N: Fn(T) -> News + Send,
 {
     fn changed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(self.cx.changed())
     }
 
-    fn news(&mut self) -> Option<Attributes> {
+    fn news(&mut self) -> Option<News> {
         let is_first = std::mem::take(&mut self.is_new);
         if !is_first && !self.cx.has_news() {
             return None;
         }
         self.cx.sync();
-        // The role is the one that follows, whatever the function says.
-        let now = (self.rule)(&self.cx, self.last).with_role(self.last.role());
+        let now = (self.rule)(&self.cx, self.last);
         let before = std::mem::replace(&mut self.last, now);
-        (is_first || now != before).then_some(now)
+        (is_first || now != before).then(|| (self.news)(now))
     }
 }
 
 /// A value that says something of threads.
 struct Said {
     pattern: &'static str,
-    apply: fn(Attributes, &str) -> Attributes,
+    /// Reads what it says; what says nothing of the kind changes nothing.
+    read: fn(&mut Bounds, &str),
 }
 
 fn said(value: &Descriptor, role: Role) -> Option<Said> {
@@ -131,31 +168,31 @@ fn said(value: &Descriptor, role: Role) -> Option<Said> {
     if !name.iter().eq(role.as_str().split('/')) {
         return None;
     }
-    let apply: fn(Attributes, &str) -> Attributes = match what.as_str() {
+    let read: fn(&mut Bounds, &str) = match what.as_str() {
         "critical" => |it, text| match text {
-            "true" | "1" | "yes" | "on" | "enabled" => it.time_critical(it.priority()),
-            "false" | "0" | "no" | "off" | "disabled" => it.not_critical(),
-            _ => it,
+            "true" | "1" | "yes" | "on" | "enabled" => it.is_critical = Some(true),
+            "false" | "0" | "no" | "off" | "disabled" => it.is_critical = Some(false),
+            _ => {}
         },
         "priority" => |it, text| {
             let priority = text.parse().ok().and_then(|nice| Priority::new(nice).ok());
-            priority.map_or(it, |priority| it.with_priority(priority))
+            it.priority = priority.or(it.priority);
         },
         "region" => |it, text| match text {
-            "fast" => it.not_lazy(),
-            "own" => it.not_lazy().not_critical(),
-            "lazy" => it.lazy(),
-            _ => it,
+            "fast" => it.region = Some(Best::Fast),
+            "own" => it.region = Some(Best::Own),
+            "lazy" => it.region = Some(Best::Lazy),
+            _ => {}
         },
         "stack" => |it, text| match text.parse() {
-            Ok(0) => it.without_stack(),
-            Ok(bytes) => StackSize::of_bytes(bytes).map_or(it, |size| it.with_stack(size)),
-            Err(_) => it,
+            Ok(0) => it.stack = Some(None),
+            Ok(bytes) => it.stack = StackSize::of_bytes(bytes).ok().map(Some).or(it.stack),
+            Err(_) => {}
         },
         _ => return None,
     };
     Some(Said {
         pattern: value.pattern,
-        apply,
+        read,
     })
 }

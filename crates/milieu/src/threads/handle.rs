@@ -19,7 +19,11 @@ pub struct Thread {
 #[derive(Clone, Copy)]
 enum State {
     /// It was asked for, and has not run yet.
-    Asked(Attributes),
+    Asked {
+        /// What it is for by what it says itself.
+        own: Attributes,
+        attributes: Attributes,
+    },
     /// It is listed under this number.
     Listed(u64),
     /// It has ended, or found no place in the table.
@@ -35,10 +39,10 @@ impl fmt::Debug for Thread {
 }
 
 impl Thread {
-    pub(super) fn asked(shared: &Arc<Shared>, attributes: Attributes) -> Thread {
+    pub(super) fn asked(shared: &Arc<Shared>, own: Attributes, attributes: Attributes) -> Thread {
         Thread {
             shared: shared.clone(),
-            state: Arc::new(Mutex::new(State::Asked(attributes))),
+            state: Arc::new(Mutex::new(State::Asked { own, attributes })),
         }
     }
 
@@ -46,7 +50,7 @@ impl Thread {
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         match *self.state() {
-            State::Asked(attributes) | State::Gone(attributes) => attributes,
+            State::Asked { attributes, .. } | State::Gone(attributes) => attributes,
             State::Listed(identity) => self.shared.program.get(identity).unwrap_or_default(),
         }
     }
@@ -58,7 +62,13 @@ impl Thread {
     pub fn set(&self, attributes: &Attributes) -> Result<(), TableError> {
         let mut state = self.state();
         match &mut *state {
-            State::Asked(asked) => *asked = *attributes,
+            State::Asked {
+                own,
+                attributes: asked,
+            } => {
+                *own = *attributes;
+                *asked = *attributes;
+            }
             // While the state is held it does not end, and nobody gets its number.
             State::Listed(identity) => self.shared.set(*identity, attributes)?,
             State::Gone(_) => return Err(TableError::Unknown),
@@ -74,7 +84,7 @@ impl Thread {
                 let entry = self.shared.program.table().lines().entry(identity);
                 entry.ok().map(|it| self.shared.looked_at(it))
             }
-            State::Asked(_) | State::Gone(_) => None,
+            State::Asked { .. } | State::Gone(_) => None,
         }
     }
 
@@ -85,7 +95,8 @@ impl Thread {
         let role = self.attributes().role();
         let measured = self.shared.measure(identity, role);
         let mut state = self.state();
-        if let State::Asked(attributes) = *state {
+        if let State::Asked { own, attributes } = *state {
+            self.shared.roles().says(identity, own);
             let (tid, program) = (kernel::thread_id(), &self.shared.program);
             let listed = program.began_by(creator, identity, tid, &attributes, is_excluded);
             *state = match listed {
@@ -129,11 +140,12 @@ impl Drop for Running {
                 let _ = shared.program.ended(identity);
                 attributes
             }
-            State::Asked(attributes) | State::Gone(attributes) => attributes,
+            State::Asked { attributes, .. } | State::Gone(attributes) => attributes,
         };
         *state = State::Gone(attributes);
         drop(state);
         // It is not lazy any more.
+        shared.roles().ended(self.identity);
         shared.measured(self.identity, attributes.role());
     }
 }

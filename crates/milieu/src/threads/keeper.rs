@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use milieu_threads::{kernel, rung};
 
-use super::follow::Follow;
+use super::follow::{Follow, News};
 use super::mediator::{Shared, found};
 use super::stacks::Stacks;
 use super::{Attributes, Entry, Role};
@@ -124,8 +124,10 @@ impl Keeper {
     fn run(mut self) {
         loop {
             for followed in &mut self.followed {
-                if let Some(attributes) = followed.news() {
-                    self.shared.set_role(&attributes);
+                match followed.news() {
+                    Some(News::Whole(attributes)) => self.shared.set_role(&attributes),
+                    Some(News::Bounds(role, bounds)) => self.shared.bound_role(role, bounds),
+                    None => {}
                 }
             }
             for waiting in self.waiting.drain(..) {

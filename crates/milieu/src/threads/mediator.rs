@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use milieu_context::{Context, ContextOptions, Environment};
@@ -18,6 +18,7 @@ use super::keeper::{Keeper, Message};
 use super::living::Began;
 use super::options::Choice;
 use super::overflows::Watched;
+use super::roles::{Bounds, Roles};
 use super::stacks::Stacks;
 use super::{
     Attributes, Entry, Errno, Invalid, Options, Report, Return, Role, Rung, TableError, Thread,
@@ -186,7 +187,7 @@ impl Mediator {
         let listing = self.shared.listing();
         // It comes back first, so that what it returns to is its own.
         let _ = self.shared.program.ended(found(kernel::thread_id()));
-        let thread = Thread::asked(&self.shared, *attributes);
+        let thread = Thread::asked(&self.shared, *attributes, *attributes);
         let running = thread.clone().begins(None, false);
         drop(listing);
         if thread.entry().is_none() {
@@ -304,8 +305,8 @@ pub(super) struct Shared {
     /// Who mediates in its place.
     host: Option<Host>,
     to_keeper: Sender<Message>,
-    /// What threads of these roles are for, whoever begins them.
-    roles: Mutex<HashMap<Role, Attributes>>,
+    /// What threads are for, by what was said of their roles and by themselves.
+    roles: Mutex<Roles>,
     asked: Asked,
     /// Held while a thread that somebody else has begun is listed.
     listing: Mutex<()>,
@@ -343,12 +344,13 @@ impl Shared {
         (self.asked.pending.load(Ordering::SeqCst) == 0).then_some(count)
     }
 
-    pub fn listing(&self) -> std::sync::MutexGuard<'_, ()> {
+    pub fn listing(&self) -> MutexGuard<'_, ()> {
         self.listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn set(&self, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
         self.program.set(identity, attributes)?;
+        self.roles().says(identity, *attributes);
         self.tell_host(identity, attributes);
         self.look_at(Some(identity), attributes);
         Ok(())
@@ -421,8 +423,8 @@ impl Shared {
     }
 
     pub fn set_role(&self, attributes: &Attributes) {
-        let mut roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
-        roles.insert(attributes.role(), *attributes);
+        let mut roles = self.roles();
+        roles.set(*attributes);
         // Who begins in between has what was before, and is listed by now or later.
         self.program.set_role(attributes.role(), attributes);
         let lines = self.program.table().lines();
@@ -431,9 +433,32 @@ impl Shared {
         }
     }
 
+    /// What a context says of the threads of a role, of those that begin later as well.
+    pub fn bound_role(&self, role: Role, bounds: Bounds) {
+        let mut roles = self.roles();
+        roles.bound(role, bounds);
+        // While this is held, no other thread begins with the identity of one that ends.
+        for (_, entry) in self.program.table().lines().with_role(role) {
+            let identity = entry.identity;
+            let wanted = roles.bounded(identity, entry.attributes);
+            // What stack it has does not change any more.
+            let wanted = match entry.attributes.stack() {
+                Some(stack) => wanted.with_stack(stack),
+                None => wanted.without_stack(),
+            };
+            if wanted != entry.attributes && self.program.set(identity, &wanted).is_ok() {
+                self.tell_host(identity, &wanted);
+            }
+        }
+    }
+
     pub fn of_role(&self, role: Role) -> Option<Attributes> {
-        let roles = self.roles.lock().unwrap_or_else(PoisonError::into_inner);
-        roles.get(&role).copied()
+        self.roles().of_role(role)
+    }
+
+    /// What was said of threads, and by whom.
+    pub fn roles(&self) -> MutexGuard<'_, Roles> {
+        self.roles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn stacks(&self) -> Option<&Stacks> {

@@ -56,6 +56,7 @@ mod mediator;
 mod mutex;
 mod options;
 mod overflows;
+mod roles;
 mod stacks;
 
 pub use builder::{Spawned, ThreadBuilder};

@@ -513,6 +513,8 @@ mod tests {
             name: "gui".to_owned(),
             words: vec!["/usr/bin/player-of-everything".to_owned()],
             user: 0,
+            virtual_bytes: 0,
+            resident_bytes: 0,
             is_served: true,
             threads: [thread(u32::MAX, "gui", 0.0)]
                 .into_iter()

@@ -34,8 +34,9 @@ pub(super) const HELP: &[&str] = &[
     "t          tree              k z e    sort by stack used, stack size, region",
     "r          reverse           o n p    sort by role, name, process",
     "/          filter            < >      the order before, the next one",
-    "Esc        no filter         + -      look less often, more often",
-    "blank      pause             arrows, PgUp, PgDn, Home, End: move",
+    "Esc        no filter         v m      sort by the process's virtual, resident memory",
+    "blank      pause             + -      look less often, more often",
+    "arrows, PgUp, PgDn, Home, End: move",
 ];
 
 impl State {
@@ -79,6 +80,8 @@ impl State {
             KeyCode::Char('o') => self.sort(Sort::Role),
             KeyCode::Char('n') => self.sort(Sort::Name),
             KeyCode::Char('p') => self.sort(Sort::Pid),
+            KeyCode::Char('v') => self.sort(Sort::Virtual),
+            KeyCode::Char('m') => self.sort(Sort::Resident),
             KeyCode::Char('<') | KeyCode::Left => self.sort(self.order.sort.next(false)),
             KeyCode::Char('>') | KeyCode::Right => self.sort(self.order.sort.next(true)),
             KeyCode::Char('r') => self.order.is_reversed = !self.order.is_reversed,
@@ -144,7 +147,7 @@ mod tests {
                 '\n' => KeyCode::Enter,
                 '\x1b' => KeyCode::Esc,
                 '\x08' => KeyCode::Backspace,
-                'v' => KeyCode::Down,
+                '\t' => KeyCode::Down,
                 letter => KeyCode::Char(letter),
             };
             deed = state.press(KeyEvent::from(code), 2, 5);
@@ -159,10 +162,12 @@ mod tests {
         assert!(state.order.sort == Sort::Wait && state.order.is_reversed);
         typed(&mut state, ">");
         assert!(state.order.sort == Sort::Switches && !state.order.is_reversed);
-        typed(&mut state, "vvvvvv");
+        typed(&mut state, "\t\t\t\t\t\t");
         assert_eq!(state.top, 3);
         state.press(KeyEvent::from(KeyCode::PageUp), 2, 5);
         assert_eq!(state.top, 1);
+        typed(&mut state, "v");
+        assert_eq!(state.order.sort, Sort::Virtual);
         typed(&mut state, "t+");
         assert!(state.order.is_tree && state.interval == Duration::from_secs(4));
         assert_eq!(typed(&mut state, "----------"), Deed::Draw);

@@ -32,17 +32,19 @@ Columns:
   CPU%    of one processor;  WAIT%  of the time, wanting a processor without one
   VOL/s   switches because it had to wait for something;  INV/s  because others ran
   STACK   the most of it that was ever used, its size, and the zone: L low (wastes),
-          N normal, H high (near overflow)
+          N normal, H high (near overflow); of a process, in the tree: its virtual
+          memory, how much of that is resident, and the words that started it
 
 A filter is words that all have to fit: text that is in a name or role; or FIELD=TEXT,
 FIELD==TEXT for all of it, FIELD>NUMBER, FIELD<NUMBER with process, name, role, region,
-policy, zone, state, pid, tid, cpu, wait, voluntary, involuntary, stack, peak. `!` before a
-word means the opposite.
+policy, zone, state, pid, tid, cpu, wait, voluntary, involuntary, stack, peak, and virtual
+and resident, which are the process's. `!` before a word means the opposite.
 
 Examples:
   milieu thread top
   milieu thread top --tree --filter 'region=fast'
   milieu thread top --once --sort wait --filter 'cpu>1 !role=logger'
+  milieu thread top --once --tree --sort virtual --filter 'virtual>1G'
   milieu thread top --once --json --interval 0 --filter 'role==gas-detection'
   milieu thread top --json --interval 10 > threads.jsonl")]
 pub(super) struct Top {
@@ -95,17 +97,17 @@ pub(super) struct Top {
     #[arg(long)]
     no_stacks: bool,
 
-    /// Bounds of the zones of stacks, in percent
-    #[arg(long, value_name = "LOW,HIGH", default_value = "25,75", value_parser = super::zones)]
-    zones: Zones,
+    /// Bounds of the zones of stacks, in percent [default: those of the device, or 25,75]
+    #[arg(long, value_name = "LOW,HIGH", value_parser = super::zones::parse)]
+    zones: Option<Zones>,
 }
 
 impl Top {
     pub(super) fn run(&self) -> Outcome {
         let mut monitor = Monitor::new(self.scope());
-        let order = self.order();
+        let order = self.order(super::zones::chosen(self.zones)?);
         if self.json && !self.once {
-            return self.stream(&mut monitor);
+            return self.stream(&mut monitor, &order);
         }
         let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
         if !self.once && is_terminal {
@@ -118,7 +120,7 @@ impl Top {
         }
         self.found(&sample)?;
         if self.json {
-            return print(&format!("{}\n", self.document(&sample)));
+            return print(&format!("{}\n", document(&sample, &order)));
         }
         let mut text = String::new();
         for line in table::lines(&sample, &order, None) {
@@ -139,18 +141,18 @@ impl Top {
         }
     }
 
-    fn order(&self) -> Order {
+    fn order(&self, zones: Zones) -> Order {
         Order {
             sort: self.sort,
             is_reversed: self.reverse,
             filter: self.filter.clone(),
             is_tree: self.tree,
-            zones: self.zones,
+            zones,
         }
     }
 
     /// Lines until the reader leaves, or the processes that are meant have ended.
-    fn stream(&self, monitor: &mut Monitor) -> Outcome {
+    fn stream(&self, monitor: &mut Monitor, order: &Order) -> Outcome {
         let interval = self.interval.max(Duration::from_millis(10));
         self.found(&monitor.sample(Instant::now()))?;
         loop {
@@ -159,7 +161,7 @@ impl Top {
             if !self.pid.is_empty() && sample.processes.is_empty() {
                 return Ok(std::process::ExitCode::SUCCESS);
             }
-            print(&format!("{}\n", self.document(&sample)))?;
+            print(&format!("{}\n", document(&sample, order)))?;
         }
     }
 
@@ -174,34 +176,35 @@ impl Top {
             )),
         }
     }
+}
 
-    fn document(&self, sample: &Sample) -> Value {
-        let time = jiff::Timestamp::now();
-        let order = self.order();
-        let process = |it: &Process| {
-            let threads: Vec<Value> = order
-                .of_process(it)
-                .into_iter()
-                .map(|thread| thread_document(thread, self.zones))
-                .collect();
-            json!({
-                "process": it.number,
-                "parent": it.parent,
-                "name": it.name,
-                "words": it.words,
-                "user": it.user,
-                "is_served": it.is_served,
-                "threads": threads,
-            })
-        };
-        let all = sample.processes.iter().map(process);
-        let some = all.filter(|it| it["threads"] != json!([]));
+fn document(sample: &Sample, order: &Order) -> Value {
+    let time = jiff::Timestamp::now();
+    let process = |it: &Process| {
+        let threads: Vec<Value> = order
+            .of_process(it)
+            .into_iter()
+            .map(|thread| thread_document(thread, order.zones))
+            .collect();
         json!({
-            "time": time.to_string(),
-            "seconds": sample.seconds,
-            "processes": some.collect::<Vec<_>>(),
+            "process": it.number,
+            "parent": it.parent,
+            "name": it.name,
+            "words": it.words,
+            "user": it.user,
+            "virtual_bytes": it.virtual_bytes,
+            "resident_bytes": it.resident_bytes,
+            "is_served": it.is_served,
+            "threads": threads,
         })
-    }
+    };
+    let all = sample.processes.iter().map(process);
+    let some = all.filter(|it| it["threads"] != json!([]));
+    json!({
+        "time": time.to_string(),
+        "seconds": sample.seconds,
+        "processes": some.collect::<Vec<_>>(),
+    })
 }
 
 fn thread_document(thread: &milieu_device::monitor::Thread, zones: Zones) -> Value {

@@ -33,6 +33,10 @@ pub(super) enum Sort {
     Name,
     /// The process, then the thread
     Pid,
+    /// The virtual memory of the process
+    Virtual,
+    /// What of that is in memory
+    Resident,
 }
 
 impl Sort {
@@ -111,6 +115,8 @@ impl Order {
             Sort::Role => named(a.1.role.as_str()).cmp(&named(b.1.role.as_str())),
             Sort::Name => a.1.name.cmp(&b.1.name),
             Sort::Pid => a.0.number.cmp(&b.0.number),
+            Sort::Virtual => b.0.virtual_bytes.cmp(&a.0.virtual_bytes),
+            Sort::Resident => b.0.resident_bytes.cmp(&a.0.resident_bytes),
         };
         let order = if self.is_reversed {
             order.reverse()
@@ -223,9 +229,11 @@ enum Field {
     Involuntary,
     Stack,
     Peak,
+    Virtual,
+    Resident,
 }
 
-const FIELDS: [(&str, Field); 15] = [
+const FIELDS: [(&str, Field); 17] = [
     ("process", Field::Process),
     ("name", Field::Name),
     ("role", Field::Role),
@@ -241,6 +249,8 @@ const FIELDS: [(&str, Field); 15] = [
     ("involuntary", Field::Involuntary),
     ("stack", Field::Stack),
     ("peak", Field::Peak),
+    ("virtual", Field::Virtual),
+    ("resident", Field::Resident),
 ];
 
 impl FromStr for Filter {
@@ -282,7 +292,7 @@ impl Word {
         } else {
             let number = number(value);
             let number = number.ok_or(format!(
-                "`{value}` is no number; write `{name}{sign}10`, or 10K, 10M"
+                "`{value}` is no number; write `{name}{sign}10`, or 10K, 10M, 10G"
             ))?;
             let is_number = field.number_of_nothing();
             if !is_number {
@@ -299,11 +309,12 @@ impl Word {
     }
 }
 
-/// A number, perhaps of KiB or MiB.
+/// A number, perhaps of KiB, MiB or GiB.
 fn number(text: &str) -> Option<f64> {
     let (digits, factor) = match text.chars().last()?.to_ascii_uppercase() {
         'K' => (&text[..text.len() - 1], 1024.0),
         'M' => (&text[..text.len() - 1], 1024.0 * 1024.0),
+        'G' => (&text[..text.len() - 1], 1024.0 * 1024.0 * 1024.0),
         _ => (text, 1.0),
     };
     let number: f64 = digits.parse().ok()?;
@@ -312,10 +323,10 @@ fn number(text: &str) -> Option<f64> {
 
 impl Field {
     fn number_of_nothing(self) -> bool {
-        use Field::{Cpu, Involuntary, Peak, Pid, Stack, Tid, Voluntary, Wait};
+        use Field::{Cpu, Involuntary, Peak, Pid, Resident, Stack, Tid, Virtual, Voluntary, Wait};
         matches!(
             self,
-            Pid | Tid | Cpu | Wait | Voluntary | Involuntary | Stack | Peak
+            Pid | Tid | Cpu | Wait | Voluntary | Involuntary | Stack | Peak | Virtual | Resident
         )
     }
 
@@ -330,6 +341,8 @@ impl Field {
             Field::Involuntary => since.map(|it| it.involuntary),
             Field::Stack => thread.stack.map(|it| it.bytes as f64),
             Field::Peak => thread.stack.map(|it| it.peak_bytes as f64),
+            Field::Virtual => Some(process.virtual_bytes as f64),
+            Field::Resident => Some(process.resident_bytes as f64),
             _ => None,
         }
     }
@@ -436,6 +449,8 @@ pub(in crate::thread) mod tests {
             name: name.to_owned(),
             words: vec![name.to_owned()],
             user: 0,
+            virtual_bytes: u64::from(number) << 30,
+            resident_bytes: u64::from(100 - number) << 20,
             is_served: true,
             threads,
         };
@@ -483,6 +498,11 @@ pub(in crate::thread) mod tests {
         assert_eq!(shown(&order(Sort::Name, "", false)), [22, 20, 30, 1, 21]);
         assert_eq!(shown(&order(Sort::Role, "", false)), [21, 22, 1, 20, 30]);
         assert_eq!(shown(&order(Sort::Region, "", false)), [21, 22, 1, 20, 30]);
+        assert_eq!(shown(&order(Sort::Virtual, "", false)), [30, 20, 21, 22, 1]);
+        assert_eq!(
+            shown(&order(Sort::Resident, "", false)),
+            [1, 20, 21, 22, 30]
+        );
         let mut reversed = order(Sort::Cpu, "", false);
         reversed.is_reversed = true;
         assert_eq!(shown(&reversed), [1, 20, 22, 21, 30]);
@@ -505,6 +525,7 @@ pub(in crate::thread) mod tests {
         assert_eq!(of("zone=low pid=30"), [30]);
         assert_eq!(of("peak>80K"), [21, 22, 30]);
         assert_eq!(of("pid=3"), [] as [u32; 0]);
+        assert_eq!(of("virtual>10G resident>75M"), [20, 21, 22]);
         // The whole name, or none at all.
         assert_eq!(of("role==gas-detection"), [21]);
         assert_eq!(of("role==gas"), [] as [u32; 0]);

@@ -237,10 +237,20 @@ fn process_line(item: &Item<'_>) -> Line {
     } else {
         line.push(Style::Process, format!("{:>29}", ""));
     }
+    line.push(Style::Process, memory(process));
     let words = process.words.join(" ");
     let words: String = words.chars().filter(|it| !it.is_control()).collect();
     line.push(Style::Dim, words);
     line
+}
+
+/// What a process has of memory; nothing for those of the kernel, which have none.
+fn memory(process: &Process) -> String {
+    let [all, resident] = [process.virtual_bytes, process.resident_bytes].map(size);
+    match process.virtual_bytes {
+        0 => String::new(),
+        _ => format!("{} virtual, {} resident  ", all.trim(), resident.trim()),
+    }
 }
 
 fn thread_line(item: &Item<'_>, thread: &Thread, zones: Zones) -> Line {
@@ -409,6 +419,22 @@ mod tests {
                 "     20      22 ui                 display          fast   OTHER 0 !0  S  50.0",
             ]
         );
+    }
+
+    #[test]
+    fn a_tree_says_what_memory_processes_have() {
+        let mut sample = sample();
+        let mut tree = super::lines(&sample, &order(Sort::Pid, "pid=30", true), None);
+        let line = tree.remove(BEFORE).plain();
+        assert!(
+            line.ends_with(" 0.0 30G virtual, 70M resident  helper"),
+            "{line}"
+        );
+        // As one of the kernel's.
+        sample.processes[2].virtual_bytes = 0;
+        tree = super::lines(&sample, &order(Sort::Pid, "pid=30", true), None);
+        let line = tree.remove(BEFORE).plain();
+        assert!(line.ends_with(" 0.0 helper"), "{line}");
     }
 
     #[test]
