@@ -36,6 +36,7 @@ fn library() -> PathBuf {
         "benches/operations.ini",
         "include/milieu.h",
         "include/milieu.hpp",
+        "include/milieu/actions.hpp",
         "include/milieu/entering.hpp",
         "include/milieu/layers.hpp",
         "include/milieu/values.hpp",
@@ -65,7 +66,7 @@ macro_rules! called {
 }
 called! {
     milieu_context_activate milieu_context_deactivate milieu_context_enter
-    milieu_context_enter_all milieu_context_fork milieu_context_free milieu_context_leave milieu_context_name milieu_context_new
+    milieu_context_enter_all milieu_context_enter_mixed milieu_context_fork milieu_context_free milieu_context_leave milieu_context_name milieu_context_new
     milieu_context_set_signed milieu_context_set_text milieu_context_sync milieu_coordinator_free
     milieu_coordinator_new milieu_message
 }

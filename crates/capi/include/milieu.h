@@ -111,7 +111,7 @@ typedef enum milieu_result {
     /** It has to be done earlier: before streams are used for the first time. */
     MILIEU_LATE = 19,
 
-    /** A value breaks the rules of its key. */
+    /** A value breaks the rules of its key, or no array can be where or as long as is said. */
     MILIEU_INVALID = 20,
     /** The specification keeps programs from assigning the value, or the context's options do. */
     MILIEU_READ_ONLY = 21,
@@ -587,6 +587,29 @@ void milieu_captured_free(milieu_captured *captured);
 MILIEU_CHECKED milieu_result milieu_context_enter_captured(milieu_context *context,
     const milieu_captured *captured, milieu_frame *frame);
 
+/** Which member of a milieu_any_layer counts. */
+typedef enum milieu_layer_kind {
+    MILIEU_FIXED = 1,     /**< `layer` */
+    MILIEU_FOLLOWING = 2, /**< `value`: a contextual value as a layer, which follows it */
+    MILIEU_CAPTURED = 3   /**< `captured`: all of them */
+} milieu_layer_kind;
+
+/** A layer of any kind. What its kind does not name may be anything. */
+typedef struct milieu_any_layer {
+    /** A milieu_layer_kind. */
+    uint32_t kind;
+    uint32_t value;
+    milieu_layer layer;
+    const milieu_captured *captured;
+} milieu_any_layer;
+
+/**
+ * As milieu_context_enter_all, of layers of any kind. MILIEU_INVALID: there is no such kind, or
+ * more than one of them is MILIEU_CAPTURED.
+ */
+MILIEU_CHECKED milieu_result milieu_context_enter_mixed(milieu_context *context,
+    const milieu_any_layer *layers, size_t count, milieu_frame *frame);
+
 /* ---------------------------------------------------------------- callbacks */
 
 /* A callback returns MILIEU_OK, or anything else to say that it failed. It must not unwind into the
@@ -701,6 +724,11 @@ milieu_result milieu_scope_answer(milieu_scope *scope, milieu_text value);
  * be asked more often. Whoever leads to it, by an assignment for instance, is told if it fails.
  */
 MILIEU_CHECKED milieu_result milieu_context_activate_each(milieu_context *context,
+    milieu_text id, const milieu_text *depends_on, size_t count, milieu_evaluate evaluate,
+    void *user, milieu_destroy destroy);
+
+/** The same in the context that switches, as milieu_activation_activate. */
+MILIEU_CHECKED milieu_result milieu_activation_activate_each(milieu_activation *activation,
     milieu_text id, const milieu_text *depends_on, size_t count, milieu_evaluate evaluate,
     void *user, milieu_destroy destroy);
 

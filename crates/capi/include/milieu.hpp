@@ -158,6 +158,7 @@ inline void free_hold(milieu_hold *hold) noexcept { (void)milieu_hold_free(hold)
 #include <milieu/choices.hpp>
 #include <milieu/layers.hpp>
 #include <milieu/entering.hpp>
+#include <milieu/actions.hpp>
 #include <milieu/files.hpp>
 #include <milieu/program.hpp>
 
@@ -174,23 +175,15 @@ public:
     /** Enters a layer, made of `args`, for a block: `tc.with<Session>("anna")([&] { … })`. Only this context is affected. */
     template <class L, class... Args>
     Entering<Policy, L> with(Args &&...args) const {
-        detail::check_layer<L>();
-        static_assert(!std::is_base_of_v<ThreadLayer, L>,
-            "a thread-based layer is activated, and not entered");
+        detail::check_fixed<L>();
         return {context_, std::tuple<L>(detail::make<L>(std::forward<Args>(args)...))};
     }
+    /** Enters a layer by its id: `tc.with(milieu::Named("session", "anna"))([&] { … })`. */
+    auto with(Named layer) const { return entering(std::move(layer)); }
     /** Enters a contextual value as a layer: `tc.with(follow(language))([&] { … })`. */
-    auto with(Following following) const noexcept {
-        return entering([following](milieu_context *context, milieu_frame *frame) {
-            return milieu_context_enter_value(context, following.index, frame);
-        });
-    }
+    auto with(Following following) const { return entering(following); }
     /** Enters layers that were captured in another context; they are needed until they are entered. */
-    auto with(const Captured &captured) const noexcept {
-        return entering([layers = captured.c()](milieu_context *context, milieu_frame *frame) {
-            return milieu_context_enter_captured(context, layers, frame);
-        });
-    }
+    auto with(const Captured &captured) const { return entering(detail::Taken{captured.c()}); }
     void with(Captured &&) const = delete; // It would be gone before it is entered.
     /** Takes the layers entered here, to be handed to another thread. */
     Captured capture() const {
@@ -198,11 +191,13 @@ public:
         detail::check(milieu_captured_new(context_, &captured));
         return Captured(captured);
     }
-    /** Has a layer inactive for a block. */
-    template <class L>
-    Entering<Policy, detail::Absent<L>> without() const {
-        return {context_, std::tuple<detail::Absent<L>>()};
+    /** Has a layer inactive for a block. `args` are needed only where its `id()` is not static. */
+    template <class L, class... Args>
+    auto without(Args &&...args) const {
+        return entering(detail::absent<L>(std::forward<Args>(args)...));
     }
+    /** Has the layer of this id inactive for a block. */
+    auto without(std::string_view id) const { return entering(detail::absent(id)); }
 
     /**
      * Activates a layer for everybody: synchronizes, makes the layer of `args`, which so consider
@@ -213,7 +208,8 @@ public:
         detail::check_layer<L>();
         if constexpr (Policy::layers) {
             if constexpr (std::is_base_of_v<ThreadLayer, L>) {
-                each(std::unique_ptr<L>(new L(detail::make<L>(std::forward<Args>(args)...))));
+                detail::activate_each(milieu_context_activate_each, context_,
+                    std::unique_ptr<L>(new L(detail::make<L>(std::forward<Args>(args)...))));
             } else {
                 sync();
                 const L layer = detail::make<L>(std::forward<Args>(args)...);
@@ -222,6 +218,8 @@ public:
             }
         }
     }
+    /** Activates a layer by its id. */
+    void activate(const Named &layer) const { activate<Named>(layer); }
     /** Activates a contextual value as a layer: in each context its own value. */
     void activate(Following following) const {
         if constexpr (Policy::layers) {
@@ -239,6 +237,18 @@ public:
             detail::check(milieu_context_deactivate(context_, detail::text(id)));
         }
     }
+
+    /** Removes every key of the user that belongs to a layer with this value. */
+    template <class L, class... Args>
+    void forget(Args &&...args) const {
+        static_assert(Policy::assigns, "this context's policy is read-only");
+        detail::check_fixed<L>();
+        const L layer = detail::make<L>(std::forward<Args>(args)...);
+        const detail::Held<L> held(layer);
+        detail::check(milieu_context_forget(context_, held.layer()));
+    }
+    /** The same of a layer by its id. */
+    void forget(const Named &layer) const { forget<Named>(layer); }
 
     /** Takes in what others have activated, deactivated and assigned. */
     void sync() const {
@@ -349,32 +359,9 @@ protected:
     milieu_context *context_;
 
 private:
-    template <class Enter>
-    EnteringBy<Policy, Enter> entering(Enter enter) const noexcept {
-        return {context_, enter};
-    }
     template <class L>
-    void each(std::unique_ptr<L> layer) const {
-        // They are what the texts refer to.
-        const auto names = detail::dependencies_of(*layer);
-        std::vector<milieu_text> texts;
-        for (std::string_view name : names) texts.push_back(detail::text(name));
-        auto evaluate = [](void *user, milieu_scope *scope) -> milieu_result {
-            return detail::guarded([&] {
-                const L &kept = *static_cast<const L *>(user);
-                auto answer = [&](std::string_view value) {
-                    detail::check(milieu_scope_answer(scope, detail::text(value)));
-                };
-                if constexpr (std::is_invocable_v<const L &, const Scope &>) {
-                    answer(kept(Scope(scope)));
-                } else {
-                    answer(kept());
-                }
-            });
-        };
-        const auto id = layer->id();
-        detail::check(milieu_context_activate_each(context_, detail::text(id), texts.data(),
-            texts.size(), evaluate, layer.release(), detail::destroy<L>));
+    Entering<Policy, L> entering(L layer) const {
+        return {context_, std::tuple<L>(std::move(layer))};
     }
 };
 
@@ -382,52 +369,6 @@ private:
 using Context = BasicContext<Threads>;
 
 /* ---------------------------------------------------------------- coordinators */
-
-/** What an action gets to see, and its handle to switch further layers. */
-class Activation {
-public:
-    explicit Activation(milieu_activation *activation) noexcept : activation_(activation) {}
-    /** The layer's id; valid while the action runs. */
-    [[nodiscard]] std::string_view layer() const {
-        milieu_text id;
-        detail::check(milieu_activation_layer(activation_, &id));
-        return detail::view(id);
-    }
-    /** The value that the layer got; empty on deactivation. Valid while the action runs. */
-    [[nodiscard]] std::string_view value() const {
-        milieu_text value;
-        detail::check(milieu_activation_value(activation_, &value));
-        return detail::view(value);
-    }
-    /** Activates a layer in the context that switches. */
-    template <class L, class... Args>
-    void activate(Args &&...args) const {
-        const L layer = detail::make<L>(std::forward<Args>(args)...);
-        const detail::Held<L> held(layer);
-        detail::check(milieu_activation_activate(activation_, held.layer()));
-    }
-    /** Deactivates a layer in the context that switches. */
-    template <class L, class... Args>
-    void deactivate(Args &&...args) const {
-        const auto id = detail::id_of<L>(std::forward<Args>(args)...);
-        detail::check(milieu_activation_deactivate(activation_, detail::text(id)));
-    }
-
-private:
-    milieu_activation *activation_;
-};
-
-/** Keeps an action registered; when it goes, it waits for the action if that runs in another thread. */
-class [[nodiscard]] Registration {
-public:
-    explicit Registration(milieu_registration *registration) noexcept
-        : registration_(registration) {}
-
-private:
-    std::unique_ptr<milieu_registration,
-        detail::Freeing<milieu_registration, milieu_registration_free>>
-        registration_;
-};
 
 /** A key of a held key set; the texts are valid as long as it is held. */
 struct Key {
@@ -518,15 +459,30 @@ public:
             milieu_coordinator_defaults(coordinator_.get(), paths.data(), paths.size()));
     }
 
-    /** Runs an action whenever layer `L` is activated globally: `void()` or `void(Activation &)`. */
-    template <class L, class Action>
-    Registration onLayerActivation(Action action) const {
-        return on<L>(milieu_coordinator_on_activation, std::move(action));
+    /**
+     * Runs an action whenever layer `L` is activated globally: `void()` or `void(Activation &)`.
+     * `args` are needed only where its `id()` is not static.
+     */
+    template <class L, class Action, class... Args>
+    Registration onLayerActivation(Action action, Args &&...args) const {
+        return onLayerActivation(
+            detail::id_of<L>(std::forward<Args>(args)...), std::move(action));
+    }
+    /** The same of a layer by its id. */
+    template <class Action>
+    Registration onLayerActivation(std::string_view id, Action action) const {
+        return on(milieu_coordinator_on_activation, id, std::move(action));
     }
     /** Runs an action whenever layer `L` is deactivated globally: like atexit, for layers. */
-    template <class L, class Action>
-    Registration onLayerDeactivation(Action action) const {
-        return on<L>(milieu_coordinator_on_deactivation, std::move(action));
+    template <class L, class Action, class... Args>
+    Registration onLayerDeactivation(Action action, Args &&...args) const {
+        return onLayerDeactivation(
+            detail::id_of<L>(std::forward<Args>(args)...), std::move(action));
+    }
+    /** The same of a layer by its id. */
+    template <class Action>
+    Registration onLayerDeactivation(std::string_view id, Action action) const {
+        return on(milieu_coordinator_on_deactivation, id, std::move(action));
     }
 
     /** Assigns a key by its name. */
@@ -647,27 +603,12 @@ private:
         detail::check(milieu_watch_new(coordinator_.get(), tell, user, destroy, &watch));
         return Watch(watch);
     }
-    template <class L, class Register, class Action>
-    Registration on(Register registers, Action action) const {
-        auto run = [](void *user, milieu_activation *raw) -> milieu_result {
-            return detail::guarded([&] {
-                Activation activation(raw);
-                // Several threads may run it at once, as the program has been told.
-                Action &kept = *static_cast<Action *>(user);
-                if constexpr (std::is_invocable_v<Action &, Activation &>) {
-                    kept(activation);
-                } else {
-                    static_assert(std::is_invocable_v<Action &>,
-                        "an action takes nothing, or a `milieu::Activation &`");
-                    kept();
-                }
-            });
-        };
-        const auto id = detail::id_of<L>();
+    template <class Register, class Action>
+    Registration on(Register registers, std::string_view id, Action action) const {
         auto kept = std::make_unique<Action>(std::move(action));
         milieu_registration *registration;
-        detail::check(registers(coordinator_.get(), detail::text(id), run, kept.release(),
-            detail::destroy<Action>, &registration));
+        detail::check(registers(coordinator_.get(), detail::text(id), detail::act<Action>,
+            kept.release(), detail::destroy<Action>, &registration));
         return Registration(registration);
     }
 
@@ -723,15 +664,6 @@ public:
     Reached *operator->() const noexcept { return environment_; }
     /** The environment. */
     Reached &operator*() const noexcept { return *environment_; }
-
-    /** Removes every key of the user that belongs to a layer with this value. */
-    template <class L, class... Args>
-    void forget(Args &&...args) const {
-        static_assert(Policy::assigns, "this context's policy is read-only");
-        const L layer = detail::make<L>(std::forward<Args>(args)...);
-        const detail::Held<L> held(layer);
-        detail::check(milieu_context_forget(this->context_, held.layer()));
-    }
 
 private:
     ThreadContext(milieu_context *made, const void *place) : BasicContext<Policy>(nullptr) {

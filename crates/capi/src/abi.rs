@@ -84,6 +84,13 @@ pub struct milieu_layer {
     pub inherited: bool,
 }
 
+/// A layer with a value, of a [`milieu_any_layer`](crate::milieu_any_layer).
+pub const MILIEU_FIXED: u32 = 1;
+/// A contextual value as a layer.
+pub const MILIEU_FOLLOWING: u32 = 2;
+/// What was entered in another context.
+pub const MILIEU_CAPTURED: u32 = 3;
+
 /// Layers that were entered together.
 pub type milieu_frame = u64;
 

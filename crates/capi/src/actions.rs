@@ -7,10 +7,11 @@ use milieu::{Activation, Coordinator as Shared, Registration, context::SwitchErr
 use crate::{
     abi::{MILIEU_CYCLE, MILIEU_OK, milieu_destroy, milieu_layer, milieu_result, milieu_text},
     call::{Before, CallbackFailed, Failure, call, null, out},
+    context::each_by,
     coordinator::{Coordinator, milieu_coordinator},
     handle::{self, Slot, handle},
     lent::{Lend, Lent},
-    scope::User,
+    scope::{User, milieu_evaluate},
 };
 
 /// An action that is registered.
@@ -219,6 +220,34 @@ pub unsafe extern "C" fn milieu_activation_activate(
         };
         let switched = activation.activate(milieu::Named(id, value));
         switched.map_err(cycle)
+    })
+}
+
+/// Activates a layer that each context evaluates, from the context that switches.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_activation_activate_each(
+    activation: *mut milieu_activation,
+    id: milieu_text,
+    depends_on: *const milieu_text,
+    count: usize,
+    evaluate: milieu_evaluate,
+    user: *mut c_void,
+    destroy: milieu_destroy,
+) -> milieu_result {
+    let user = User::new(user, destroy);
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (activation, each) = unsafe {
+            (
+                find(activation.cast_const())?,
+                each_by(id, depends_on, count, evaluate, user)?,
+            )
+        };
+        activation.activate(each).map_err(cycle)
     })
 }
 

@@ -1,4 +1,4 @@
-//! Contexts: entering and leaving, switching, synchronizing, assigning.
+//! Contexts: making, switching, synchronizing, looking.
 
 use std::{
     ffi::c_void,
@@ -8,15 +8,15 @@ use std::{
 };
 
 use milieu::{
-    Captured, ContextOptions,
-    context::{Allowed, Erased, Fixed, LayerSet, NOWHERE, Switch, each_named},
+    ContextOptions,
+    context::{Allowed, EachNamed, Erased, Fixed, LayerSet, NOWHERE, each_named},
 };
 
 use crate::{
     abi::{
-        MILIEU_NO_SUCH, MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WRONG_FRAME,
-        MILIEU_WRONG_NAME, milieu_context_options, milieu_destroy, milieu_frame, milieu_layer,
-        milieu_layout, milieu_result, milieu_text,
+        MILIEU_NO_SUCH, MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WRONG_NAME,
+        milieu_context_options, milieu_destroy, milieu_frame, milieu_layer, milieu_layout,
+        milieu_result, milieu_text,
     },
     actions::cycle,
     call::{Failure, call, null, out},
@@ -32,7 +32,7 @@ pub struct Context {
     pub(crate) erased: Erased,
     pub(crate) policy: u32,
     /// What is entered and not left, the innermost last.
-    frames: Vec<Frame>,
+    pub(crate) frames: Vec<Frame>,
     /// The number of the frame entered last. Those of two contexts differ, as
     /// far as 64 bits go.
     last: milieu_frame,
@@ -40,9 +40,10 @@ pub struct Context {
     lent: Lent,
 }
 
-struct Frame {
-    number: milieu_frame,
-    depth: usize,
+/// What was entered at once.
+pub(crate) struct Frame {
+    pub(crate) number: milieu_frame,
+    pub(crate) depth: usize,
 }
 
 /// Texts that the other side may read until the next call.
@@ -61,14 +62,10 @@ unsafe impl Send for Lent {}
 unsafe impl Sync for Lent {}
 
 handle!(Context, b"ctxt", "milieu_context");
-handle!(Captured, b"capt", "milieu_captured");
 
 /// See `milieu.h`.
 #[allow(non_camel_case_types)]
 pub type milieu_context = Slot<Context>;
-/// See `milieu.h`.
-#[allow(non_camel_case_types)]
-pub type milieu_captured = Slot<Captured>;
 
 impl Context {
     fn new(erased: Erased, policy: u32) -> Self {
@@ -86,7 +83,7 @@ impl Context {
 
     /// Enters layers, and says where.
     #[inline]
-    fn enter(&mut self, layers: impl LayerSet) -> milieu_frame {
+    pub(crate) fn enter(&mut self, layers: impl LayerSet) -> milieu_frame {
         let depth = self.erased.enter(layers);
         if cfg!(not(panic = "unwind")) && depth == NOWHERE {
             // A layer's author has failed, which the end of the call says.
@@ -229,136 +226,6 @@ pub unsafe extern "C" fn milieu_context_free(context: *mut milieu_context) -> mi
     })
 }
 
-/// Enters a layer.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_context_enter(
-    context: *mut milieu_context,
-    layer: milieu_layer,
-    frame: *mut milieu_frame,
-) -> milieu_result {
-    // SAFETY: as the caller vouches.
-    call(|| unsafe { enter(context, std::slice::from_ref(&layer), frame) })
-}
-
-/// Enters several layers together.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_context_enter_all(
-    context: *mut milieu_context,
-    layers: *const milieu_layer,
-    count: usize,
-    frame: *mut milieu_frame,
-) -> milieu_result {
-    // SAFETY: as the caller vouches.
-    call(|| unsafe { enter(context, read_slice(layers, count, "layers")?, frame) })
-}
-
-/// # Safety
-///
-/// As `milieu.h` says.
-#[inline(always)]
-unsafe fn enter(
-    context: *mut milieu_context,
-    layers: &[milieu_layer],
-    frame: *mut milieu_frame,
-) -> Result<(), Failure> {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let mut context = using(context.cast_const())?;
-        let frame = out(frame, "frame")?;
-        *frame = match layers {
-            [layer] => {
-                let layer = context.layer(layer)?;
-                context.enter(layer)
-            }
-            several => enter_several(&mut context, several)?,
-        };
-    }
-    Ok(())
-}
-
-/// # Safety
-///
-/// The texts of the layers are readable.
-#[inline(never)]
-unsafe fn enter_several(
-    context: &mut Context,
-    layers: &[milieu_layer],
-) -> Result<milieu_frame, Failure> {
-    // SAFETY: as the caller vouches.
-    let layers = layers.iter().map(|layer| unsafe { context.layer(layer) });
-    let layers: Vec<Fixed<'_>> = layers.collect::<Result<_, _>>()?;
-    let layers: Vec<&dyn Switch> = layers.iter().map(|it| it as &dyn Switch).collect();
-    Ok(context.enter(&layers[..]))
-}
-
-/// Enters a contextual value as a layer.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_context_enter_value(
-    context: *mut milieu_context,
-    value: u32,
-    frame: *mut milieu_frame,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let mut context = using(context.cast_const())?;
-            let following = context.erased.following(context.value(value)?);
-            let frame = out(frame, "frame")?;
-            *frame = context.enter(following);
-        }
-        Ok(())
-    })
-}
-
-/// Leaves a frame.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_context_leave(
-    context: *mut milieu_context,
-    frame: milieu_frame,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let mut context = unsafe { using(context.cast_const())? };
-        match context.frames.last() {
-            Some(last) if last.number == frame => {
-                let depth = last.depth;
-                context.frames.pop();
-                context.erased.leave(depth);
-                Ok(())
-            }
-            _ => Err(wrong_frame(&context.frames, frame)),
-        }
-    })
-}
-
-#[cold]
-fn wrong_frame(frames: &[Frame], frame: milieu_frame) -> Failure {
-    let above = frames.iter().rev().take_while(|it| it.number != frame);
-    let above = above.count();
-    let message = if above < frames.len() {
-        format!("{above} frames that were entered later are not left yet; leave those first")
-    } else {
-        "this context has no such frame: it was left, or belongs to another context".to_owned()
-    };
-    Failure::new(MILIEU_WRONG_FRAME, message)
-}
-
 /// Activates a layer.
 ///
 /// # Safety
@@ -397,6 +264,34 @@ pub unsafe extern "C" fn milieu_context_activate_value(
     })
 }
 
+/// A layer that each context evaluates by a callback of the program.
+///
+/// # Safety
+///
+/// The texts are readable, and `evaluate` may be called with `user`.
+pub(crate) unsafe fn each_by(
+    id: milieu_text,
+    depends_on: *const milieu_text,
+    count: usize,
+    evaluate: milieu_evaluate,
+    user: User,
+) -> Result<EachNamed, Failure> {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let id = id.read("id")?;
+        let evaluate = evaluate.ok_or_else(|| null("evaluate"))?;
+        let names = read_slice(depends_on, count, "depends_on")?;
+        let names = names.iter().map(|name| name.read("depends_on"));
+        let names = names.map(|name| name.map(str::to_owned));
+        let layer = id.to_owned();
+        Ok(each_named(
+            id,
+            names.collect::<Result<_, _>>()?,
+            move |scope| ask(evaluate, &user, &layer, scope),
+        ))
+    }
+}
+
 /// Activates a layer that each context evaluates.
 ///
 /// # Safety
@@ -417,15 +312,7 @@ pub unsafe extern "C" fn milieu_context_activate_each(
         // SAFETY: as the caller vouches.
         unsafe {
             let mut context = using(context.cast_const())?;
-            let id = id.read("id")?;
-            let evaluate = evaluate.ok_or_else(|| null("evaluate"))?;
-            let names = read_slice(depends_on, count, "depends_on")?;
-            let names = names.iter().map(|name| name.read("depends_on"));
-            let names = names.map(|name| name.map(str::to_owned));
-            let layer = id.to_owned();
-            let each = each_named(id, names.collect::<Result<_, _>>()?, move |scope| {
-                ask(evaluate, &user, &layer, scope)
-            });
+            let each = each_by(id, depends_on, count, evaluate, user)?;
             context.erased.activate(&each).map_err(cycle)
         }
     })
@@ -736,63 +623,6 @@ pub unsafe extern "C" fn milieu_context_identity(
         // SAFETY: as the caller vouches.
         let (context, identity) = unsafe { (using(context)?, out(identity, "identity")?) };
         *identity = context.erased.identity();
-        Ok(())
-    })
-}
-
-/// Takes the layers entered in a context.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_captured_new(
-    context: *const milieu_context,
-    captured: *mut *mut milieu_captured,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (context, captured) = unsafe { (using(context)?, out(captured, "captured")?) };
-        *captured = handle::new(context.erased.capture());
-        Ok(())
-    })
-}
-
-/// Gives captured layers back.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_captured_free(captured: *mut milieu_captured) {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        drop(unsafe { handle::take(captured)? });
-        Ok(())
-    });
-}
-
-/// Enters captured layers.
-///
-/// # Safety
-///
-/// As `milieu.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn milieu_context_enter_captured(
-    context: *mut milieu_context,
-    captured: *const milieu_captured,
-    frame: *mut milieu_frame,
-) -> milieu_result {
-    call(|| {
-        // SAFETY: as the caller vouches.
-        let (mut context, captured, frame) = unsafe {
-            (
-                using(context.cast_const())?,
-                handle::shared(captured)?,
-                out(frame, "frame")?,
-            )
-        };
-        *frame = context.enter(captured);
         Ok(())
     })
 }

@@ -66,7 +66,7 @@ unsafe fn is(table: &milieu_layout, known: &Layout) -> bool {
     let values = known.values();
     let is_alike = (table.abi, table.count as usize) == (MILIEU_ABI, values.len())
         && (table.size, table.align) == (known.size(), known.align());
-    if !is_alike || table.values.is_null() {
+    if !is_alike || table.values.is_null() || !table.values.is_aligned() {
         return false;
     }
     let same = |(place, value): (usize, &Descriptor)| {
@@ -76,7 +76,7 @@ unsafe fn is(table: &milieu_layout, known: &Layout) -> bool {
         given.offset == value.offset
             && kind(given.kind) == Some(value.kind)
             && given.metadata_count as usize == entries.len()
-            && (!given.metadata.is_null() || entries.is_empty())
+            && (entries.is_empty() || !given.metadata.is_null() && given.metadata.is_aligned())
             // SAFETY: as above.
             && unsafe { is_text(given.pattern, value.pattern) }
             && entries.iter().enumerate().all(|(place, (key, text))| {

@@ -26,6 +26,7 @@ mod call;
 mod conflicts;
 mod context;
 mod coordinator;
+mod entering;
 mod exclusive;
 #[cfg(feature = "store")]
 mod files;
@@ -52,6 +53,7 @@ pub use call::{milieu_fail, milieu_message, milieu_result_name, milieu_version};
 pub use conflicts::*;
 pub use context::*;
 pub use coordinator::*;
+pub use entering::*;
 #[cfg(feature = "store")]
 pub use files::{
     milieu_coordinator_defaults, milieu_coordinator_open, milieu_coordinator_persist,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    abi::{MILIEU_NOT_UTF8, milieu_text},
+    abi::{MILIEU_INVALID, MILIEU_NOT_UTF8, milieu_text},
     call::{Failure, null},
 };
 
@@ -49,12 +49,28 @@ impl milieu_text {
     /// As [`read`](milieu_text::read).
     #[inline(always)]
     pub(crate) unsafe fn read_often<'a>(self, what: &str) -> Result<&'a str, Failure> {
+        if self.length > SHORT {
+            // SAFETY: as the caller vouches.
+            return unsafe { self.read_long(what) };
+        }
         // SAFETY: as the caller vouches.
         let bytes = unsafe { self.bytes(what)? };
         if is_ascii(bytes) {
             // SAFETY: ASCII is UTF-8. This is known sooner, and nearly always so.
             return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
         }
+        std::str::from_utf8(bytes).map_err(|error| not_utf8(what, error))
+    }
+
+    /// The same of one that takes a call to look at, or is said to be longer than any.
+    ///
+    /// # Safety
+    ///
+    /// As [`read`](milieu_text::read).
+    #[inline(never)]
+    unsafe fn read_long<'a>(self, what: &str) -> Result<&'a str, Failure> {
+        // SAFETY: as the caller vouches.
+        let bytes = unsafe { self.bytes(what)? };
         std::str::from_utf8(bytes).map_err(|error| not_utf8(what, error))
     }
 
@@ -65,16 +81,13 @@ impl milieu_text {
     /// As [`read`](milieu_text::read).
     #[inline]
     pub(crate) unsafe fn bytes<'a>(self, what: &str) -> Result<&'a [u8], Failure> {
-        if self.length == 0 {
-            return Ok(&[]);
-        }
-        if self.bytes.is_null() {
-            return Err(null(what));
-        }
         // SAFETY: as the caller vouches.
-        Ok(unsafe { std::slice::from_raw_parts(self.bytes.cast::<u8>(), self.length) })
+        unsafe { read_slice(self.bytes.cast::<u8>(), self.length, what) }
     }
 }
+
+/// How many bytes a text has at most that is looked at without a call.
+const SHORT: usize = 2 * size_of::<u64>();
 
 /// All bytes of a short text, in two words; some of them are in both.
 #[inline]
@@ -82,7 +95,7 @@ fn words(bytes: &[u8]) -> Option<[u64; 2]> {
     let ends = (bytes.first_chunk(), bytes.last_chunk());
     if let (Some(first), Some(last)) = ends {
         let words = [*first, *last].map(u64::from_ne_bytes);
-        return (bytes.len() <= 2 * size_of::<u64>()).then_some(words);
+        return (bytes.len() <= SHORT).then_some(words);
     }
     let ends = (bytes.first_chunk(), bytes.last_chunk());
     if let (Some(first), Some(last)) = ends {
@@ -134,11 +147,14 @@ fn not_utf8(what: &str, error: std::str::Utf8Error) -> Failure {
     )
 }
 
-/// Reads what an array of the other side holds.
+/// Reads what an array of the other side holds. Null, an address that such elements
+/// cannot have and more of them than memory can hold are refused: whoever hands in
+/// -1 is told, and no slice is made of it.
 ///
 /// # Safety
 ///
 /// The elements are readable, and stay as they are, for as long as the caller says.
+#[inline]
 pub unsafe fn read_slice<'a, T>(
     elements: *const T,
     count: usize,
@@ -147,11 +163,33 @@ pub unsafe fn read_slice<'a, T>(
     if count == 0 {
         return Ok(&[]);
     }
-    if elements.is_null() {
-        return Err(null(what));
+    let count_max = isize::MAX as usize / size_of::<T>();
+    if elements.is_null() || !elements.is_aligned() || count > count_max {
+        return Err(no_array::<T>(elements, count, what));
     }
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller vouches, and there can be as many there.
     Ok(unsafe { std::slice::from_raw_parts(elements, count) })
+}
+
+/// Why there can be no such array.
+#[cold]
+fn no_array<T>(elements: *const T, count: usize, what: &str) -> Failure {
+    if elements.is_null() {
+        return null(what);
+    }
+    if !elements.is_aligned() {
+        let align = align_of::<T>();
+        let message = format!(
+            "`{what}` begins at {elements:p}, where no such element can be: its address is a \
+             multiple of {align}; hand in the address of the first element"
+        );
+        return Failure::new(MILIEU_INVALID, message);
+    }
+    let message = format!(
+        "`{what}` is said to have a length of {count}, for which there is no memory; hand in how \
+         many there are"
+    );
+    Failure::new(MILIEU_INVALID, message)
 }
 
 /// The identifiers of layers that the program has used, each once, in their order.
@@ -173,12 +211,24 @@ pub fn interned(id: &str) -> &'static str {
 }
 
 /// Identifiers that a context has used, by where the program has them.
-#[derive(Default)]
 pub struct Identifiers {
+    /// Each with its address, which is never null.
     known: [(usize, &'static str); PLACES],
 }
 
 const PLACES: usize = 8;
+
+/// Where no text is, and not null either.
+const NOTHING_AT: usize = 1;
+
+impl Default for Identifiers {
+    #[inline]
+    fn default() -> Self {
+        Identifiers {
+            known: std::array::from_fn(|_| (NOTHING_AT, "")),
+        }
+    }
+}
 
 #[inline]
 fn place_of(address: usize) -> usize {
@@ -194,12 +244,15 @@ impl Identifiers {
     /// As [`read`](milieu_text::read).
     #[inline(always)]
     pub unsafe fn get(&mut self, id: milieu_text) -> Result<&'static str, Failure> {
-        // SAFETY: as the caller vouches.
-        let bytes = unsafe { id.bytes("id")? };
         let address = id.bytes.addr();
         let (known_at, known) = self.known[place_of(address)];
-        if known_at == address && same(known.as_bytes(), bytes) {
-            return Ok(known);
+        if known_at == address && known.len() == id.length {
+            // SAFETY: as the caller vouches. Nothing is known at null, and a length that a
+            // text has is one that can be.
+            let bytes = unsafe { std::slice::from_raw_parts(id.bytes.cast(), id.length) };
+            if same(known.as_bytes(), bytes) {
+                return Ok(known);
+            }
         }
         // SAFETY: as the caller vouches.
         unsafe { self.look_up(id) }
@@ -216,6 +269,9 @@ impl Identifiers {
     unsafe fn look_up(&mut self, id: milieu_text) -> Result<&'static str, Failure> {
         // SAFETY: as the caller vouches.
         let bytes = unsafe { id.bytes("id")? };
+        if bytes.is_empty() {
+            return Ok("");
+        }
         let address = id.bytes.addr();
         let home = place_of(address);
         let mut place = home;
@@ -226,7 +282,7 @@ impl Identifiers {
                 return Ok(known);
             }
             // Where the program had another text before, or nothing is yet.
-            if known_at == address || known_at == 0 {
+            if known_at == address || known_at == NOTHING_AT {
                 place = next;
                 break;
             }
@@ -301,7 +357,8 @@ mod tests {
             let id = unsafe { identifiers.get(id) }.ok().expect("it is UTF-8");
             assert_eq!(id, text);
         }
-        assert_eq!(identifiers.known.iter().filter(|it| it.0 != 0).count(), 1);
+        let taken = identifiers.known.iter().filter(|it| it.0 != NOTHING_AT);
+        assert_eq!(taken.count(), 1);
     }
 
     #[test]

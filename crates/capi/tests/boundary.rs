@@ -206,6 +206,51 @@ fn stale_and_wrong_handles_are_told() {
     }
 }
 
+/// No slice is ever made of what cannot be one.
+#[test]
+fn lengths_that_cannot_be_are_told() {
+    let coordinator = coordinator();
+    let (cx, _) = context(coordinator);
+    let mut frame = 0;
+    let there = [layer("session", "anna"), layer("security", "A")];
+    // SAFETY: these are the mistakes that the library knows.
+    unsafe {
+        for length in [usize::MAX, isize::MAX as usize + 1] {
+            let wrong = milieu_text {
+                length,
+                ..text("anna")
+            };
+            let named = milieu_layer {
+                value: wrong,
+                ..there[0]
+            };
+            let entered = milieu_context_enter(cx, named, &mut frame);
+            assert_eq!(entered, MILIEU_INVALID);
+            assert!(message().contains(&length.to_string()), "{}", message());
+            let entered = milieu_context_enter(
+                cx,
+                milieu_layer {
+                    id: wrong,
+                    ..there[0]
+                },
+                &mut frame,
+            );
+            assert_eq!(entered, MILIEU_INVALID);
+            assert_eq!(milieu_context_set_text(cx, 2, wrong), MILIEU_INVALID);
+            for count in [length, length / size_of::<milieu_layer>() + 1] {
+                let entered = milieu_context_enter_all(cx, there.as_ptr(), count, &mut frame);
+                assert_eq!(entered, MILIEU_INVALID);
+            }
+        }
+        let between = there.as_ptr().byte_add(1);
+        let entered = milieu_context_enter_all(cx, between, 1, &mut frame);
+        assert_eq!(entered, MILIEU_INVALID);
+        assert!(message().contains("multiple of"), "{}", message());
+        assert_eq!(milieu_context_free(cx), MILIEU_OK);
+        milieu_coordinator_free(coordinator);
+    }
+}
+
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 static DESTROYED: AtomicUsize = AtomicUsize::new(0);
 

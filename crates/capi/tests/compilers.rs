@@ -9,8 +9,10 @@ use support::{Language, Program, compilers, generate_into, package, scratch};
 fn strict_compilers_find_nothing() {
     let folder = scratch("cpp-strict");
     generate_into(&folder, "tests/programs/station.ini", "cpp");
+    let sources = ["context.cpp", "layers.cpp"].map(|it| package().join("tests/programs").join(it));
     for compiler in compilers(Language::Cpp) {
-        for standard in ["-std=c++17", "-std=c++20"] {
+        let standards = ["-std=c++17", "-std=c++20"].into_iter();
+        for (standard, source) in standards.flat_map(|it| sources.each_ref().map(|of| (it, of))) {
             let flags = [
                 "-fsyntax-only",
                 "-Wpedantic",
@@ -25,7 +27,7 @@ fn strict_compilers_find_nothing() {
             let program = Program {
                 language: Language::Cpp,
                 compiler,
-                source: package().join("tests/programs/context.cpp"),
+                source: source.clone(),
                 folder: &folder,
                 flags: &flags,
             };

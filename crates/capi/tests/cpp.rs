@@ -47,6 +47,14 @@ fn contexts_work_from_cpp() {
     });
 }
 
+/// By their classes and ids, of every kind, from contexts and from actions.
+#[test]
+fn layers_of_every_kind_are_switched_from_cpp() {
+    let folder = scratch("cpp-layers");
+    generate_into(&folder, "tests/programs/station.ini", "cpp");
+    passes(Language::Cpp, "layers.cpp", &folder, Vec::new);
+}
+
 /// Each exception of a callback goes on in its own call, and stays nowhere.
 #[test]
 fn exceptions_go_on_where_they_were_thrown() {

@@ -32,6 +32,7 @@ fn assertions() -> String {
         milieu_result {}
         milieu_text { bytes, length }
         milieu_layer { id, value, inherited }
+        milieu_any_layer { kind, value, layer, captured }
         milieu_frame {}
         milieu_entry { key, text }
         milieu_value { pattern, offset, kind, metadata_count, metadata }
@@ -137,6 +138,7 @@ fn assertions() -> String {
     constants! { MILIEU_REFUSE_CONFLICT, MILIEU_OURS, MILIEU_THEIRS }
     constants! { MILIEU_RENAMED, MILIEU_DEPRECATED }
     constants! { MILIEU_TAKEN, MILIEU_OUTRANKED, MILIEU_NOT_ALLOWED }
+    constants! { MILIEU_FIXED, MILIEU_FOLLOWING, MILIEU_CAPTURED }
     constants! { MILIEU_WITHOUT_LAYERS, MILIEU_WITHOUT_SHARING, MILIEU_WITHOUT_ASSIGNMENT }
     #[cfg(feature = "stream")]
     {

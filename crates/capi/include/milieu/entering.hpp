@@ -80,6 +80,37 @@ struct is_value : std::false_type {};
 template <class V>
 struct is_value<V, std::void_t<decltype(V::index), decltype(V::offset())>> : std::true_type {};
 
+/** Captured layers on their way into a context. */
+struct Taken {
+    const milieu_captured *captured;
+};
+
+template <>
+struct Held<Following> {
+    explicit Held(Following following) noexcept : index(following.index) {}
+    std::uint32_t index;
+};
+template <>
+struct Held<Taken> {
+    explicit Held(Taken taken) noexcept : captured(taken.captured) {}
+    const milieu_captured *captured;
+};
+
+/** Whether a layer is an id and a value. */
+template <class L>
+inline constexpr bool is_fixed = !std::is_same_v<L, Following> && !std::is_same_v<L, Taken>;
+
+template <class L>
+milieu_any_layer any_layer(const Held<L> &held) noexcept {
+    return {MILIEU_FIXED, 0, held.layer(), nullptr};
+}
+inline milieu_any_layer any_layer(const Held<Following> &held) noexcept {
+    return {MILIEU_FOLLOWING, held.index, milieu_layer(), nullptr};
+}
+inline milieu_any_layer any_layer(const Held<Taken> &held) noexcept {
+    return {MILIEU_CAPTURED, 0, milieu_layer(), held.captured};
+}
+
 } // namespace detail
 
 /** For with() and activate(): a layer that follows a contextual value. */
@@ -99,12 +130,28 @@ public:
     /** And this layer. */
     template <class L, class... Args>
     auto with(Args &&...args) && {
+        detail::check_fixed<L>();
         return std::move(*this).and_also(detail::make<L>(std::forward<Args>(args)...));
     }
-    /** And this layer inactive. */
-    template <class L>
-    auto without() && {
-        return std::move(*this).and_also(detail::Absent<L>{});
+    /** And this layer, by its id. */
+    auto with(Named layer) && { return std::move(*this).and_also(std::move(layer)); }
+    /** And this contextual value as a layer. */
+    auto with(Following following) && { return std::move(*this).and_also(following); }
+    /** And these layers, which are needed until they are entered. */
+    auto with(const Captured &captured) && {
+        static_assert((!std::is_same_v<Layers, detail::Taken> && ...),
+            "of the layers that are entered together those of one context may be captured");
+        return std::move(*this).and_also(detail::Taken{captured.c()});
+    }
+    void with(Captured &&) && = delete; // They would be gone before they are entered.
+    /** And this layer inactive. `args` are needed only where its `id()` is not static. */
+    template <class L, class... Args>
+    auto without(Args &&...args) && {
+        return std::move(*this).and_also(detail::absent<L>(std::forward<Args>(args)...));
+    }
+    /** And the layer of this id inactive. */
+    auto without(std::string_view id) && {
+        return std::move(*this).and_also(detail::absent(id));
     }
     /** Enters them until the result goes. */
     Entered enter() && {
@@ -136,45 +183,19 @@ private:
     }
     Entered entered(const detail::Held<Layers> &...held) const {
         milieu_frame frame;
-        // One layer as well: gcc copies what is handed over by value word by word (rep movs).
-        const milieu_layer all[] = {held.layer()...};
-        detail::check(milieu_context_enter_all(context_, all, sizeof...(Layers), &frame));
+        if constexpr ((detail::is_fixed<Layers> && ...)) {
+            // One layer as well: gcc copies what is handed over by value word by word (rep movs).
+            const milieu_layer all[] = {held.layer()...};
+            detail::check(milieu_context_enter_all(context_, all, sizeof...(Layers), &frame));
+        } else {
+            const milieu_any_layer all[] = {detail::any_layer(held)...};
+            detail::check(milieu_context_enter_mixed(context_, all, sizeof...(Layers), &frame));
+        }
         return Entered(context_, frame);
     }
 
     milieu_context *context_;
     std::tuple<Layers...> layers_;
-};
-
-/** What will be entered by a call of its own: a contextual value, or captured layers. */
-template <class Policy, class Enter>
-class [[nodiscard]] EnteringBy {
-public:
-    EnteringBy(milieu_context *context, Enter enter) noexcept
-        : context_(context), enter_(enter) {}
-    /** Enters it until the result goes. */
-    Entered enter() && {
-        if constexpr (Policy::layers) {
-            milieu_frame frame;
-            detail::check(enter_(context_, &frame));
-            return Entered(context_, frame);
-        } else {
-            return Entered();
-        }
-    }
-    /** Runs `body` with it entered. */
-    template <class Body>
-    decltype(auto) operator()(Body &&body) && {
-        if constexpr (Policy::layers) {
-            return std::move(*this).enter().around(std::forward<Body>(body));
-        } else {
-            return std::forward<Body>(body)();
-        }
-    }
-
-private:
-    milieu_context *context_;
-    Enter enter_;
 };
 
 } // namespace milieu

@@ -31,6 +31,18 @@ struct Layer {};
  */
 struct ThreadLayer {};
 
+/** A layer whose id is known when the program runs: `tc.with(milieu::Named("session", "anna"))`. */
+class Named {
+public:
+    Named(std::string_view id, std::string_view value) : id_(id), value_(value) {}
+    [[nodiscard]] const std::string &id() const noexcept { return id_; }
+    [[nodiscard]] const std::string &operator()() const noexcept { return value_; }
+
+private:
+    std::string id_;
+    std::string value_;
+};
+
 /** What a thread-based layer may know of the context that evaluates it. */
 class Scope {
 public:
@@ -134,6 +146,14 @@ constexpr void check_layer() noexcept {
         "milieu::ThreadLayer may take a `const milieu::Scope &`");
 }
 
+/** The same where a layer has one value for everybody, or for one context. */
+template <class L>
+constexpr void check_fixed() noexcept {
+    check_layer<L>();
+    static_assert(!std::is_base_of_v<ThreadLayer, L>,
+        "a thread-based layer is activated, and not entered, forgotten or switched by a flow");
+}
+
 /** A layer's id and value, kept for a call. */
 template <class L>
 struct Held {
@@ -153,17 +173,53 @@ auto id_of(Args &&...args) {
     if constexpr (has_static_id<L>::value) {
         return L::id();
     } else {
+        static_assert(sizeof...(Args) != 0 || has_members<void, L>::value,
+            "the `id()` of this layer is not static: say what the layer is made of, or name it by "
+            "its id");
         return std::string(make<L>(std::forward<Args>(args)...).id());
     }
 }
 
-/** What without<L>() enters. */
-template <class L>
+/** What without() enters: a layer that is not there. */
+template <class Id, bool is_inherited_too>
 struct Absent {
-    auto id() const { return id_of<L>(); }
+    std::string_view id() const noexcept { return name; }
     std::string_view operator()() const noexcept { return {}; }
-    static constexpr bool inherited = is_inherited<L>::value;
+    static constexpr bool inherited = is_inherited_too;
+    Id name;
 };
+
+template <class L, class... Args>
+auto absent(Args &&...args) {
+    auto id = id_of<L>(std::forward<Args>(args)...);
+    return Absent<decltype(id), is_inherited<L>::value>{std::move(id)};
+}
+inline auto absent(std::string_view id) { return Absent<std::string, false>{std::string(id)}; }
+
+/** Activates a thread-based layer by a function of C, which has it from then on. */
+template <class L, class Activate, class Handle>
+void activate_each(Activate activate, Handle *handle, std::unique_ptr<L> layer) {
+    // They are what the texts refer to.
+    const auto names = dependencies_of(*layer);
+    std::vector<milieu_text> texts;
+    for (std::string_view name : names) texts.push_back(text(name));
+    auto evaluate = [](void *user, milieu_scope *scope) -> milieu_result {
+        return guarded([&] {
+            const L &kept = *static_cast<const L *>(user);
+            auto answer = [&](std::string_view value) {
+                check(milieu_scope_answer(scope, text(value)));
+            };
+            if constexpr (std::is_invocable_v<const L &, const Scope &>) {
+                answer(kept(Scope(scope)));
+            } else {
+                answer(kept());
+            }
+        });
+    };
+    const auto id = layer->id();
+    check(activate(handle, text(id), texts.data(), texts.size(), evaluate, layer.release(),
+        destroy<L>));
+}
 
 } // namespace detail
 

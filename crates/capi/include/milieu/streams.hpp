@@ -609,6 +609,7 @@ public:
      */
     template <class L, class Value>
     Effect activates(std::string_view flow, Value value, Span lasting = Span(0)) const {
+        detail::check_fixed<L>();
         auto text_of = [value = std::move(value)](Event event) mutable {
             auto given = value(event);
             using Given = std::decay_t<decltype(*given)>;

@@ -88,6 +88,8 @@ public:
     /** The text; valid until the next switch, synchronization or assignment in its context. */
     [[nodiscard]] std::string_view get() const noexcept { return detail::view(this->value_); }
     [[nodiscard]] bool empty() const noexcept { return this->value_.length == 0; }
+    /** In bytes. */
+    [[nodiscard]] std::size_t size() const noexcept { return this->value_.length; }
 
     friend std::ostream &operator<<(std::ostream &out, const ReadValue &text) {
         return out << text.get();
@@ -117,6 +119,16 @@ void set(milieu_context *cx, std::uint32_t index, T value) {
     }
 }
 
+/** The content of a contextual value; all else is what it is. */
+template <class U>
+decltype(auto) content(const U &of) noexcept {
+    if constexpr (is_value<U>::value) {
+        return of.get();
+    } else {
+        return (of);
+    }
+}
+
 } // namespace detail
 
 /**
@@ -139,14 +151,17 @@ public:
         static_assert(detail::never<U>, "a boolean is assigned `true` or `false`, not a text");
         return self();
     }
-    template <class U> Self &operator+=(U by) { return *this = static_cast<T>(number() + by); }
-    template <class U> Self &operator-=(U by) { return *this = static_cast<T>(number() - by); }
-    template <class U> Self &operator*=(U by) { return *this = static_cast<T>(number() * by); }
-    template <class U> Self &operator/=(U by) { return *this = static_cast<T>(number() / by); }
-    template <class U> Self &operator%=(U by) { return *this = static_cast<T>(this->get() % by); }
-    template <class U> Self &operator&=(U by) { return *this = static_cast<T>(this->get() & by); }
-    template <class U> Self &operator|=(U by) { return *this = static_cast<T>(this->get() | by); }
-    template <class U> Self &operator^=(U by) { return *this = static_cast<T>(this->get() ^ by); }
+    /* What it is calculated with may be a contextual value, too. */
+    template <class U> Self &operator+=(const U &by) { return *this = static_cast<T>(number() + detail::content(by)); }
+    template <class U> Self &operator-=(const U &by) { return *this = static_cast<T>(number() - detail::content(by)); }
+    template <class U> Self &operator*=(const U &by) { return *this = static_cast<T>(number() * detail::content(by)); }
+    template <class U> Self &operator/=(const U &by) { return *this = static_cast<T>(number() / detail::content(by)); }
+    template <class U> Self &operator%=(const U &by) { return *this = static_cast<T>(this->get() % detail::content(by)); }
+    template <class U> Self &operator&=(const U &by) { return *this = static_cast<T>(this->get() & detail::content(by)); }
+    template <class U> Self &operator|=(const U &by) { return *this = static_cast<T>(this->get() | detail::content(by)); }
+    template <class U> Self &operator^=(const U &by) { return *this = static_cast<T>(this->get() ^ detail::content(by)); }
+    template <class U> Self &operator<<=(const U &by) { return *this = static_cast<T>(bits() << detail::content(by)); }
+    template <class U> Self &operator>>=(const U &by) { return *this = static_cast<T>(bits() >> detail::content(by)); }
     Self &operator++() { return *this += 1; }
     Self &operator--() { return *this -= 1; }
     T operator++(int) {
@@ -167,6 +182,11 @@ private:
     T number() const noexcept {
         static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>,
             "only numbers are calculated with; assign a variant, or `true` or `false`");
+        return this->get();
+    }
+    T bits() const noexcept {
+        static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>,
+            "only the bits of an integer are shifted");
         return this->get();
     }
 };
@@ -254,6 +274,9 @@ struct Text : milieu_text {
     Text(const std::string &text) noexcept : Text(std::string_view(text)) {}
     Text(const char *text) noexcept : Text(std::string_view(text)) {}
     operator std::string_view() const noexcept { return detail::view(*this); }
+    [[nodiscard]] bool empty() const noexcept { return length == 0; }
+    /** In bytes. */
+    [[nodiscard]] std::size_t size() const noexcept { return length; }
     friend std::ostream &operator<<(std::ostream &out, const Text &text) {
         return out << detail::view(text);
     }
@@ -278,14 +301,35 @@ using IfTexts = std::enable_if_t<(is_text<A> || is_text<B>)
 
 } // namespace detail
 
-/* A text of this library is compared with any text, in either order. */
+/* A text of this library is compared with any text, in either order: by its bytes. */
 template <class A, class B, class = detail::IfTexts<A, B>>
 [[nodiscard]] bool operator==(const A &a, const B &b) noexcept {
     return static_cast<std::string_view>(a) == static_cast<std::string_view>(b);
 }
 template <class A, class B, class = detail::IfTexts<A, B>>
 [[nodiscard]] bool operator!=(const A &a, const B &b) noexcept {
-    return !(a == b);
+    return static_cast<std::string_view>(a) != static_cast<std::string_view>(b);
+}
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] bool operator<(const A &a, const B &b) noexcept {
+    return static_cast<std::string_view>(a) < static_cast<std::string_view>(b);
+}
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] bool operator<=(const A &a, const B &b) noexcept {
+    return static_cast<std::string_view>(a) <= static_cast<std::string_view>(b);
+}
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] bool operator>(const A &a, const B &b) noexcept {
+    return static_cast<std::string_view>(a) > static_cast<std::string_view>(b);
+}
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] bool operator>=(const A &a, const B &b) noexcept {
+    return static_cast<std::string_view>(a) >= static_cast<std::string_view>(b);
+}
+/** Both, one behind the other. */
+template <class A, class B, class = detail::IfTexts<A, B>>
+[[nodiscard]] std::string operator+(const A &a, const B &b) {
+    return std::string(static_cast<std::string_view>(a)).append(static_cast<std::string_view>(b));
 }
 
 namespace detail {

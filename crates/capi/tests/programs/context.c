@@ -188,6 +188,65 @@ static void *sleeper(void *argument) {
     return NULL;
 }
 
+static milieu_any_layer fixed(const char *id, const char *value) {
+    milieu_any_layer layer = {MILIEU_FIXED, UINT32_MAX, {{NULL, 0}, {NULL, 0}, false}, NULL};
+    layer.layer = milieu_layer_of(id, value);
+    return layer;
+}
+
+/* Layers of any kind together: `captured` has a session anna and the security A. */
+static void any_kinds(
+    milieu_context *cx, const struct station *env, const milieu_captured *captured) {
+    milieu_frame frame, untouched;
+    milieu_layer none = {{NULL, 1}, {NULL, 1}, false};
+    milieu_any_layer following = {
+        MILIEU_FOLLOWING, STATION_AT_STATION_LANGUAGE, none, NULL};
+    milieu_any_layer taken = {MILIEU_CAPTURED, UINT32_MAX, none, captured};
+    OK(milieu_context_sync(cx));
+    OK(milieu_context_enter(cx, milieu_layer_of("session", "anna"), &frame));
+    OK(station_set_station_language(cx, milieu_text_of("de")));
+    OK(milieu_context_leave(cx, frame));
+
+    milieu_any_layer value_last[] = {fixed("session", "anna"), following};
+    OK(milieu_context_enter_mixed(cx, value_last, 2, &frame));
+    CHECK(milieu_text_is(env->station.hello, "Hallo"));
+    OK(milieu_context_leave(cx, frame));
+    milieu_any_layer fixed_last[] = {following, fixed("language", "de")};
+    OK(milieu_context_enter_mixed(cx, fixed_last, 2, &frame));
+    CHECK(milieu_text_is(env->station.hello, "Hallo"));
+    OK(milieu_context_leave(cx, frame));
+    milieu_any_layer all[] = {fixed("security", "B"), taken, following, fixed("power", "full")};
+    OK(milieu_context_enter_mixed(cx, all, 4, &frame));
+    CHECK(milieu_text_is(env->station.hello, "Hallo"));
+    CHECK(milieu_text_is(name_of(cx, STATION_AT_WATCHDOG_ENABLE), "/watchdog/A/enable"));
+    CHECK(milieu_text_is(name_of(cx, STATION_AT_STATION_INTERVAL), "/station/full/interval"));
+    OK(milieu_context_leave(cx, frame));
+    OK(milieu_context_enter_mixed(cx, NULL, 0, &frame));
+    OK(milieu_context_leave(cx, frame));
+    CHECK(milieu_text_is(env->station.hello, "Hello"));
+    CHECK(milieu_text_is(name_of(cx, STATION_AT_WATCHDOG_ENABLE), "/watchdog/%/enable"));
+
+    /* What is wrong of one of them enters none. */
+    untouched = frame;
+    milieu_any_layer twice[] = {taken, fixed("power", "full"), taken};
+    EXPECT(MILIEU_INVALID, milieu_context_enter_mixed(cx, twice, 3, &frame));
+    SAYS("captured");
+    milieu_any_layer wrong[] = {fixed("power", "full"), following};
+    wrong[1].kind = 0;
+    EXPECT(MILIEU_INVALID, milieu_context_enter_mixed(cx, wrong, 2, &frame));
+    SAYS("there is no kind 0 of layers");
+    wrong[1] = taken;
+    wrong[1].captured = NULL;
+    EXPECT(MILIEU_NULL, milieu_context_enter_mixed(cx, wrong, 2, &frame));
+    wrong[1].captured = (const milieu_captured *)cx;
+    EXPECT(MILIEU_WRONG_HANDLE, milieu_context_enter_mixed(cx, wrong, 2, &frame));
+    wrong[1] = following;
+    wrong[1].value = UINT32_MAX;
+    EXPECT(MILIEU_NO_SUCH, milieu_context_enter_mixed(cx, wrong, 2, &frame));
+    CHECK(frame == untouched);
+    CHECK(milieu_text_is(name_of(cx, STATION_AT_STATION_INTERVAL), "/station/%/interval"));
+}
+
 static void switching(void) {
     milieu_coordinator *coordinator;
     milieu_context *cx, *fork;
@@ -240,8 +299,11 @@ static void switching(void) {
     CHECK(milieu_text_is(name_of(fork, STATION_AT_WATCHDOG_ENABLE), "/watchdog/%/enable"));
     OK(milieu_captured_new(cx, &captured));
     OK(milieu_context_leave(cx, frame));
+    any_kinds(other.cx, other.env, captured);
     OK(milieu_context_enter_captured(other.cx, captured, &frame));
     milieu_captured_free(captured);
+    milieu_any_layer gone = {MILIEU_CAPTURED, 0, {{NULL, 0}, {NULL, 0}, false}, captured};
+    EXPECT(MILIEU_FREED, milieu_context_enter_mixed(other.cx, &gone, 1, &frame));
     CHECK(milieu_text_is(name_of(other.cx, STATION_AT_WATCHDOG_ENABLE), "/watchdog/A/enable"));
     OK(milieu_context_leave(other.cx, frame));
     OK(milieu_context_free(fork));
@@ -393,6 +455,59 @@ static void thread_based_layers(void) {
     milieu_coordinator_free(coordinator);
 }
 
+struct deferred {
+    struct chosen *chosen;
+    milieu_result expected;
+};
+
+static milieu_result choose_by_action(void *user, milieu_activation *activation) {
+    struct deferred *deferred = user;
+    milieu_text depends_on = milieu_text_of("/station/%session%/language");
+    EXPECT(deferred->expected, milieu_activation_activate_each(activation,
+        milieu_text_of("security"), &depends_on, 1, choose, deferred->chosen, let_go));
+    return MILIEU_OK;
+}
+
+/* What an action activates, each context evaluates as well. */
+static void thread_based_layers_of_actions(void) {
+    milieu_coordinator *coordinator;
+    milieu_context *cx, *one;
+    milieu_registration *registration;
+    struct chosen chosen = {0, 0, MILIEU_OK};
+    struct deferred deferred = {&chosen, MILIEU_OK};
+    milieu_text security = milieu_text_of("security"), value;
+    OK(milieu_coordinator_new(&coordinator));
+    OK(station_new(coordinator, NULL, &cx, NULL));
+    OK(station_new(coordinator, NULL, &one, NULL));
+    OK(milieu_context_identity(one, &chosen.identity));
+    OK(milieu_coordinator_on_activation(
+        coordinator, milieu_text_of("tamper"), choose_by_action, &deferred, NULL, &registration));
+    OK(milieu_context_activate(cx, milieu_layer_of("tamper", "1")));
+    OK(milieu_context_sync(one));
+    OK(milieu_context_layer(cx, security, &value));
+    CHECK(value.length == 0);
+    OK(milieu_context_layer(one, security, &value));
+    CHECK(milieu_text_is(value, "A"));
+    CHECK(chosen.destroyed == 0);
+    milieu_registration_free(registration);
+
+    /* A cycle is refused, and what was handed over goes. */
+    deferred.expected = MILIEU_CYCLE;
+    OK(milieu_context_deactivate(cx, security));
+    OK(milieu_context_sync(one));
+    CHECK(chosen.destroyed == 1);
+    OK(milieu_coordinator_on_activation(
+        coordinator, security, choose_by_action, &deferred, NULL, &registration));
+    OK(milieu_context_activate(cx, milieu_layer_of("security", "B")));
+    CHECK(chosen.destroyed == 2);
+    OK(milieu_context_layer(cx, security, &value));
+    CHECK(milieu_text_is(value, "B"));
+    milieu_registration_free(registration);
+    OK(milieu_context_free(cx));
+    OK(milieu_context_free(one));
+    milieu_coordinator_free(coordinator);
+}
+
 static void policies(void) {
     milieu_coordinator *coordinator;
     milieu_context *cx;
@@ -476,6 +591,7 @@ int main(int argc, char **argv) {
     switching();
     actions();
     thread_based_layers();
+    thread_based_layers_of_actions();
     policies();
     files(argv[1]);
     return 0;

@@ -90,6 +90,9 @@ static milieu_layer layer(struct arguments *a) {
     R(milieu_context_enter_all, OF(cx), TEXT | OUT, a->cx, &(milieu_layer){a->text, a->text, false}, \
         1, a->out)                                                                            \
     R(milieu_context_enter_value, OF(cx), VALUE | OUT, a->cx, a->value, a->out)               \
+    R(milieu_context_enter_mixed, OF(cx), TEXT | VALUE | OUT, a->cx,                          \
+        ((milieu_any_layer[]){{MILIEU_FIXED, 0, layer(a), NULL},                              \
+            {MILIEU_FOLLOWING, a->value, layer(a), NULL}}), 2, a->out)                        \
     R(milieu_context_leave, OF(cx), FRAME, a->cx, a->frame)                                   \
     R(milieu_context_activate, OF(cx), TEXT, a->cx, layer(a))                                 \
     R(milieu_context_activate_value, OF(cx), VALUE, a->cx, a->value)                          \
@@ -127,6 +130,8 @@ static milieu_layer layer(struct arguments *a) {
     R(milieu_activation_layer, OF(activation), LENT | OUT, a->activation, a->out)             \
     R(milieu_activation_value, OF(activation), LENT | OUT, a->activation, a->out)             \
     R(milieu_activation_activate, OF(activation), LENT | TEXT, a->activation, layer(a))       \
+    R(milieu_activation_activate_each, OF(activation), LENT | TEXT | CALLBACK, a->activation, \
+        a->text, NULL, 0, a->evaluate, NULL, destroy)                                         \
     R(milieu_activation_deactivate, OF(activation), LENT | TEXT, a->activation, a->text)      \
     S(milieu_scope_identity, OF(scope), LENT, a->scope)                                       \
     S(milieu_scope_role, OF(scope), LENT, a->scope)                                           \

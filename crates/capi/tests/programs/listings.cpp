@@ -104,6 +104,14 @@ void run() {
     ASSERT(tc.layer("security") == "A");
     ThreadContext<watchdog::Environment> other(c);
     ASSERT(other->watchdog.enable);
+    // Its id is said by a layer that is there, which its value is of no account for.
+    other.without<Security>("A")([&] { ASSERT(!other->watchdog.enable); });
+    int switches = 0;
+    auto on = c.onLayerActivation<Security>([&] { ++switches; }, "A");
+    auto off = c.onLayerDeactivation<Security>([&] { ++switches; }, "A");
+    other.deactivate<Security>("A");
+    other.activate<Security>("A");
+    ASSERT(switches == 2 && other->watchdog.enable);
 }
 
 // c1.deactivate beside c2.activate: `cv` already considers the inactive layer BatteryLow.

@@ -107,6 +107,61 @@ static void texts(void) {
     OK(milieu_context_free(cx));
 }
 
+milieu_result nothing(void *user, milieu_scope *scope);
+
+/* A length that is none: a difference below zero, or the -1 of a function that has failed. */
+static void lengths(void) {
+    static const size_t wrong[] = {(size_t)-1, SIZE_MAX / 2 + 1};
+    static const char memory[] __attribute__((aligned(16))) = "some text that is there";
+    milieu_context *cx, *other;
+    milieu_frame frame;
+    milieu_text text = milieu_text_of(memory), found;
+    milieu_registration *registration;
+    const milieu_text *found_all;
+    size_t count;
+    OK(station_new(coordinator, NULL, &cx, NULL));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        text.length = wrong[i];
+        milieu_layer layer = milieu_layer_of("security", "A");
+        layer.value = text;
+        EXPECT(MILIEU_INVALID, milieu_context_enter(cx, layer, &frame));
+        SAYS("`value` is said to have a length of");
+        EXPECT(MILIEU_INVALID, milieu_context_activate(cx, layer));
+        EXPECT(MILIEU_INVALID, milieu_context_deactivate(cx, text));
+        EXPECT(MILIEU_INVALID, milieu_context_set_text(cx, STATION_AT_STATION_LANGUAGE, text));
+        EXPECT(MILIEU_INVALID, milieu_context_set_elements(cx, STATION_AT_STATION_HOSTS, &text, 1));
+        EXPECT(MILIEU_INVALID, milieu_context_text(cx, text, &found));
+        EXPECT(MILIEU_INVALID, milieu_context_elements(cx, text, &found_all, &count));
+        EXPECT(MILIEU_INVALID, milieu_coordinator_assign(coordinator, text, text));
+        EXPECT(MILIEU_INVALID, milieu_coordinator_on_activation(
+                                   coordinator, text, NULL, NULL, NULL, &registration));
+        EXPECT(MILIEU_INVALID, milieu_fail(text));
+        /* As many elements, and as many as the bytes of which are too many. */
+        text = milieu_text_of("A");
+        layer.value = text;
+        EXPECT(MILIEU_INVALID, milieu_context_enter_all(cx, &layer, wrong[i], &frame));
+        SAYS("`layers`");
+        EXPECT(MILIEU_INVALID,
+            milieu_context_enter_all(cx, &layer, wrong[i] / sizeof layer + 1, &frame));
+        EXPECT(MILIEU_INVALID,
+            milieu_context_set_elements(cx, STATION_AT_STATION_HOSTS, &text, wrong[i]));
+        EXPECT(MILIEU_INVALID, milieu_context_activate_each(
+                                   cx, text, &text, wrong[i], nothing, NULL, NULL));
+    }
+    /* An address that no element has. */
+    const void *between = memory + 1;
+    EXPECT(MILIEU_INVALID, milieu_context_enter_all(cx, between, 1, &frame));
+    SAYS("`layers` begins at");
+    EXPECT(MILIEU_INVALID,
+        milieu_context_set_elements(cx, STATION_AT_STATION_HOSTS, between, 1));
+    OK(milieu_context_set_elements(cx, STATION_AT_STATION_HOSTS, between, 0));
+    OK(milieu_context_unset(cx, STATION_AT_STATION_HOSTS));
+    milieu_layout layout = *station_layout();
+    layout.values = between;
+    EXPECT(MILIEU_INVALID, milieu_context_new(coordinator, &layout, NULL, &other, NULL));
+    OK(milieu_context_free(cx));
+}
+
 static milieu_context *acting;
 
 static milieu_result meddle(void *user, milieu_activation *activation) {
@@ -199,7 +254,6 @@ static void cycles(void) {
     OK(milieu_context_activate_value(cx, STATION_AT_STATION_LANGUAGE));
     /* `session` following a value that depends on `session` would follow itself. */
     milieu_text depends_on = milieu_text_of("/station/%session%/language");
-    extern milieu_result nothing(void *, milieu_scope *);
     EXPECT(MILIEU_CYCLE, milieu_context_activate_each(cx, milieu_text_of("session"), &depends_on, 1,
                              nothing, NULL, NULL));
     SAYS("/station/%session%/language");
@@ -209,7 +263,6 @@ static void cycles(void) {
     OK(milieu_context_free(cx));
 }
 
-milieu_result nothing(void *user, milieu_scope *scope);
 milieu_result nothing(void *user, milieu_scope *scope) {
     (void)user;
     (void)scope;
@@ -330,6 +383,7 @@ int main(void) {
     null_inline();
     handles();
     texts();
+    lengths();
     callbacks();
     cycles();
     threads();

@@ -26,6 +26,22 @@ static const milieu_event_field flat_field = { "", 0, MILIEU_F64, 0, NULL, NULL 
 static const milieu_event_layout flat = { MILIEU_ABI, 1, "flat", &flat_field, sizeof(double),
     MILIEU_ALIGNOF(double) };
 
+struct parts {
+    milieu_text first;
+    milieu_text second;
+    const double *numbers;
+    size_t number_count;
+    const bool *answers;
+    size_t answer_count;
+};
+static const milieu_event_field part_fields[] = {
+    MILIEU_EVENT_FIELD_OF(struct parts, first, MILIEU_BYTES),
+    MILIEU_EVENT_FIELD_OF(struct parts, second, MILIEU_BYTES),
+    MILIEU_EVENT_FIELD_OF(struct parts, numbers, MILIEU_F64 | MILIEU_ARRAY),
+    MILIEU_EVENT_FIELD_OF(struct parts, answers, MILIEU_BOOL | MILIEU_ARRAY),
+};
+static const milieu_event_layout parts_layout = MILIEU_EVENT_LAYOUT(struct parts, part_fields);
+
 static const milieu_event_type *type, *flat_type;
 static milieu_coordinator *coordinator;
 static milieu_streams *streams;
@@ -102,6 +118,10 @@ static void wrong_bodies(void) {
     reading.unit.bytes = NULL;
     EXPECT(MILIEU_NULL, milieu_publisher_publish(publisher, &reading, NULL, NULL));
     reading.unit = TEXT("m");
+    reading.unit.length = (size_t)-1;
+    EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &reading, NULL, NULL));
+    SAYS("`unit` is said to have a length of");
+    reading.unit = TEXT("m");
     reading.kind = 2;
     EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &reading, NULL, NULL));
     SAYS("`kind` of `struct reading`");
@@ -133,6 +153,36 @@ static milieu_result nothing(void *user, const milieu_event *event) {
     (void)user;
     (void)event;
     return MILIEU_OK;
+}
+
+/* Lengths that nothing has, each by itself and together; nothing is looked at. */
+static void wrong_lengths(void) {
+    static const double numbers[] = { 1, 2 };
+    static const bool answers[] = { true };
+    static const struct parts right = { { "a", 1 }, { "b", 1 }, numbers, 2, answers, 1 };
+    const milieu_event_type *of;
+    milieu_publisher *publisher;
+    OK(milieu_event_type_new(&parts_layout, &of));
+    OK(milieu_publisher_new(streams, TEXT("/parts"), of, false, &publisher));
+    struct parts parts = right;
+    OK(milieu_publisher_publish(publisher, &parts, NULL, NULL));
+    parts.first.length = (size_t)-1;
+    EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &parts, NULL, NULL));
+    SAYS("`first`");
+    parts.first.length = parts.second.length = SIZE_MAX / 2 - 64;
+    EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &parts, NULL, NULL));
+    SAYS("`second` of `struct parts` has more than there is memory");
+    parts = right;
+    parts.number_count = (size_t)-1;
+    EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &parts, NULL, NULL));
+    SAYS("`numbers`");
+    parts.number_count = SIZE_MAX / 16 + 1;
+    EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &parts, NULL, NULL));
+    parts = right;
+    parts.answer_count = (size_t)-1;
+    EXPECT(MILIEU_INVALID, milieu_publisher_publish(publisher, &parts, NULL, NULL));
+    SAYS("`answers`");
+    milieu_publisher_free(publisher);
 }
 
 static void wrong_flows(void) {
@@ -348,6 +398,7 @@ int main(void) {
     EXPECT(MILIEU_WRONG_LAYOUT, milieu_streams_new(coordinator, &options, &streams));
     OK(milieu_streams_new(coordinator, NULL, &streams));
     wrong_bodies();
+    wrong_lengths();
     wrong_flows();
     callbacks();
     sources();

@@ -116,9 +116,9 @@ impl Record {
     unsafe fn fill(&mut self, body: *const u8) -> Result<(), Failure> {
         let of = self.of;
         let own = if of.size > INLINE { of.size } else { 0 };
-        let mut length = own.next_multiple_of(8);
         // SAFETY: as the caller vouches.
-        length += unsafe { of.length(body)? };
+        let behind = unsafe { of.length(body)? };
+        let length = sum(of, "", own.next_multiple_of(8), behind)?;
         if length > 0 {
             self.rest = Some(Rest::new(length));
         }
@@ -148,7 +148,8 @@ impl EventType {
         let mut length = 0;
         for field in &self.fields {
             // SAFETY: as the caller vouches.
-            length += unsafe { field.length(self, at.add(field.offset))? };
+            let more = unsafe { field.length(self, at.add(field.offset))? };
+            length = sum(self, field.name, length, more)?;
         }
         Ok(length)
     }
@@ -203,16 +204,16 @@ impl Field {
             return Err(null(name));
         }
         let size = self.element.size();
-        let Some(mut length) = count
-            .checked_mul(size)
-            .filter(|length| *length < isize::MAX as usize)
-        else {
-            return Err(invalid(of, name, "has more elements than there is memory"));
-        };
-        length = length.next_multiple_of(8);
+        // One that overflows is more than there can be.
+        let own = count.saturating_mul(size).min(LENGTH_MAX + 1);
+        let mut length = sum(of, name, own.next_multiple_of(8), 0)?;
+        if self.element.is_flat() {
+            return Ok(length);
+        }
         for index in 0..count {
             // SAFETY: as the caller vouches.
-            length += unsafe { self.element.length(of, name, first.add(index * size))? };
+            let more = unsafe { self.element.length(of, name, first.add(index * size))? };
+            length = sum(of, name, length, more)?;
         }
         Ok(length)
     }
@@ -250,6 +251,19 @@ impl Field {
     }
 }
 
+/// The most bytes that a record, and so what it is made of, can have.
+const LENGTH_MAX: usize = isize::MAX as usize - 7;
+
+/// Two lengths together, each of which may be what nobody can have.
+#[inline]
+fn sum(of: &EventType, name: &str, a: usize, b: usize) -> Result<usize, Failure> {
+    match a.checked_add(b) {
+        Some(sum) if sum <= LENGTH_MAX => Ok(sum),
+        _ => Err(invalid(of, name, "has more than there is memory")),
+    }
+}
+
+#[cold]
 fn invalid(of: &EventType, name: &str, why: &str) -> Failure {
     let place = match name {
         "" => of.name.to_owned(),
@@ -282,13 +296,14 @@ impl Element {
             Element::Text | Element::Bytes => {
                 // SAFETY: as the caller vouches.
                 let text = unsafe { at.cast::<milieu_text>().read_unaligned() };
-                if *self == Element::Text {
-                    // SAFETY: as the caller vouches.
-                    unsafe { text.read(name)? };
-                } else if text.length > 0 && text.bytes.is_null() {
-                    return Err(null(name));
-                }
-                return Ok(text.length.next_multiple_of(8));
+                // SAFETY: as the caller vouches.
+                let bytes = unsafe {
+                    match self {
+                        Element::Text => text.read(name)?.as_bytes(),
+                        _ => text.bytes(name)?,
+                    }
+                };
+                return Ok(bytes.len().next_multiple_of(8));
             }
             // SAFETY: as the caller vouches.
             Element::Struct(of) if !of.is_flat => return unsafe { of.length(at) },
