@@ -636,8 +636,9 @@ fn all_that_run_away_are_demoted_and_told_and_others_go_on() {
             continue;
         }
         let world = World::served(&settings);
-        let used = run_away(&world, &program, "not critical any more");
-        assert!(used >= 50, "{settings}: {used} ms");
+        let [used, all] = run_away(&world, &program, "not critical any more");
+        // On a machine that does much else all of them have little.
+        assert!(used * 20 >= all.min(1000), "{settings}: {used} of {all} ms");
     }
 }
 
@@ -664,8 +665,8 @@ fn all_that_run_away_are_lazy_where_nobody_returns() {
 
 /// Runs the program that has a critical thread for each processor which runs away: all are
 /// told of with what they are then, and who is not critical has 5 % of what the program has;
-/// how many milliseconds it had in the second second.
-fn run_away(world: &World<'_>, program: &Path, become_what: &str) -> u64 {
+/// how many milliseconds it had in the second second, and all of them.
+fn run_away(world: &World<'_>, program: &Path, become_what: &str) -> [u64; 2] {
     let processors = std::thread::available_parallelism().expect("there are some");
     let run = world.run(program, &[]);
     let told =
@@ -681,8 +682,8 @@ fn run_away(world: &World<'_>, program: &Path, become_what: &str) -> u64 {
         .split_whitespace()
         .map(|it| it.parse().expect("milliseconds"))
         .collect();
-    assert!(used[1] * 20 >= used[2], "{settings:?}: {used:?} ms");
-    used[0]
+    assert!(used[2] * 20 >= used[3], "{settings:?}: {used:?} ms");
+    [used[0], used[1]]
 }
 
 /// Who is lazy when the rights go by which it returns would be so for good.

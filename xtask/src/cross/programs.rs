@@ -77,6 +77,7 @@ const LISTED: &[Argument] = &[Argument::Folder, Argument::Path("examples/listing
 const PROGRAMS: &[Program] = &[
     Program::new("context.c", STATION, SETTINGS),
     Program::new("context.cpp", STATION, SETTINGS),
+    Program::new("layers.cpp", STATION, &[]),
     Program::new("exceptions.cpp", STATION, &[]),
     Program::new("misuse.c", STATION, &[]),
     Program::new("watch.c", STATION, SETTINGS),

@@ -129,13 +129,15 @@ impl Served {
     /// What its threads are for, in the order in which they were created: role, and whether
     /// they are critical.
     fn roles(&self, home: &Home) -> Vec<String> {
-        let pid = self.child.id().to_string();
+        let first = u64::from(self.child.id());
+        let pid = first.to_string();
         let shown = home.ok(&["top", "--once", "--interval", "0", "--json", "--pid", &pid]);
         let shown = &json_lines(&shown)[0]["processes"][0]["threads"];
         let mut threads = shown.as_array().unwrap().clone();
         // What Milieu has there itself is in no region.
         threads.retain(|it| !it["region"].is_null());
-        threads.sort_by_key(|it| it["thread"].as_u64());
+        // After the greatest number come small ones.
+        threads.sort_by_key(|it| it["thread"].as_u64().map(|it| (it < first, it)));
         let role = |it: &Value| {
             let end = it["is_time_critical"].as_bool().unwrap();
             let end = if end { " critical" } else { "" };
