@@ -200,7 +200,9 @@ pub unsafe fn out<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T, Failu
     unsafe { pointer.as_mut() }.ok_or_else(|| null(what))
 }
 
+// In line it would take room on the stack of functions that do without.
 #[cold]
+#[inline(never)]
 pub fn null(what: &str) -> Failure {
     Failure::new(MILIEU_NULL, format_args!("`{what}` is null"))
 }

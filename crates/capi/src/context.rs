@@ -113,16 +113,21 @@ impl Context {
 
     /// The place of a value, which has to be there.
     pub(crate) fn value(&self, value: u32) -> Result<usize, Failure> {
-        let index = value as usize;
-        if index < self.erased.layout().values().len() {
-            return Ok(index);
+        let (index, count) = (value as usize, self.erased.layout().values().len());
+        match index < count {
+            true => Ok(index),
+            false => Err(no_value(value, count)),
         }
-        let count = self.erased.layout().values().len();
-        Err(Failure::new(
-            MILIEU_NO_SUCH,
-            format_args!("there is no value {value}: the environment has {count}"),
-        ))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_value(value: u32, count: usize) -> Failure {
+    Failure::new(
+        MILIEU_NO_SUCH,
+        format_args!("there is no value {value}: the environment has {count}"),
+    )
 }
 
 /// Hands out a context.
