@@ -1,5 +1,6 @@
 // Contexts from C++: what the paper's listings do not show.
 
+#include "by_hand.hpp"
 #include "check.hpp"
 #include "station.hpp"
 
@@ -16,30 +17,6 @@ using Context = milieu::ThreadContext<station::Environment>;
 using station::layer::Power;
 using station::layer::Session;
 using station::layer::Tamper;
-
-struct Security {
-    static constexpr std::string_view id() { return "security"; }
-    std::string operator()() const { return level; }
-    std::string level;
-};
-
-struct Language {
-    static std::string id() { return "language"; }
-    std::string operator()() const { return name; }
-    std::string name;
-};
-
-template <class F>
-std::string message_of(milieu_result expected, F &&f) {
-    try {
-        f();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
 
 // Whatever way a block is left, its layers are.
 static void exceptions_unwind() {
@@ -141,7 +118,7 @@ static void values() {
     env.station.big = 1;
     env.station.big <<= 63;
     ASSERT(env.station.big == UINT64_C(1) << 63);
-    message_of(MILIEU_INVALID, [&] { env.station.interval <<= 10; });
+    thrown(MILIEU_INVALID, [&] { env.station.interval <<= 10; });
     ASSERT(env.station.interval == 60);
     env.station.big = UINT64_MAX;
     env.station.factor = 0.1;
@@ -170,11 +147,11 @@ static void values() {
     ASSERT(env.station.ports[0] == 80 && *(env.station.ports.end() - 1) == 443);
     env.station.ports.unset();
     ASSERT(env.station.ports.empty());
-    message_of(MILIEU_INVALID, [&] { env.station.hosts = {"a", "b", "c", "d"}; });
+    thrown(MILIEU_INVALID, [&] { env.station.hosts = {"a", "b", "c", "d"}; });
     const std::vector<std::string> hosts = {"oven", "fridge"};
     ASSERT(tc.elements("/station/%session%/hosts/#") == hosts);
     ASSERT(tc.elements("/station/%session%/hosts") == hosts && tc.elements("/other").empty());
-    message_of(MILIEU_WRONG_NAME, [&] { (void)tc.elements("hosts"); });
+    thrown(MILIEU_WRONG_NAME, [&] { (void)tc.elements("hosts"); });
 
     // The same value of another context is a value, too.
     Context other(c);
@@ -183,7 +160,7 @@ static void values() {
     other->value = other->value;
     ASSERT(other->value == 1);
 
-    auto text = message_of(MILIEU_INVALID, [&] { env.station.interval = 4000; });
+    auto text = thrown(MILIEU_INVALID, [&] { env.station.interval = 4000; });
     ASSERT(text.find("/station/%/interval") != std::string::npos);
     ASSERT(env.station.interval == 60);
     ASSERT(env.station.serial == "4711");
@@ -306,7 +283,7 @@ static void exceptions_while_leaving() {
     c.assign("/station/%/language", "well");
     tc.sync();
     tc.with<Session>("fine")([&] { ASSERT(language == "fine"); });
-    message_of(MILIEU_INVALID, [&] { tc->station.interval = 4000; });
+    thrown(MILIEU_INVALID, [&] { tc->station.interval = 4000; });
 }
 
 static void forks_and_threads() {
@@ -349,19 +326,19 @@ static void moves() {
 
     ASSERT(!first.c() && !first.operator->());
     auto never = [] { ASSERT(!"it is entered"); };
-    auto text = message_of(MILIEU_NULL, [&] { first.with<Session>("ben")(never); });
+    auto text = thrown(MILIEU_NULL, [&] { first.with<Session>("ben")(never); });
     ASSERT(text.find("`milieu_context` is null") != std::string::npos);
-    message_of(MILIEU_NULL, [&] { first.with<Session>("ben").without<Tamper>()(never); });
-    message_of(MILIEU_NULL, [&] { first.deactivate<Tamper>(); });
-    message_of(MILIEU_NULL, [&] { first.activate<Session>("ben"); });
-    message_of(MILIEU_NULL, [&] { first.sync(); });
-    message_of(MILIEU_NULL, [&] { (void)first.has_news(); });
-    message_of(MILIEU_NULL, [&] { first.wait(); });
-    message_of(MILIEU_NULL, [&] { (void)first.layers(); });
-    message_of(MILIEU_NULL, [&] { (void)first.role(); });
-    message_of(MILIEU_NULL, [&] { (void)first.capture(); });
-    message_of(MILIEU_NULL, [&] { (void)first.fork(); });
-    message_of(MILIEU_NULL, [&] { first.forget<Session>("anna"); });
+    thrown(MILIEU_NULL, [&] { first.with<Session>("ben").without<Tamper>()(never); });
+    thrown(MILIEU_NULL, [&] { first.deactivate<Tamper>(); });
+    thrown(MILIEU_NULL, [&] { first.activate<Session>("ben"); });
+    thrown(MILIEU_NULL, [&] { first.sync(); });
+    thrown(MILIEU_NULL, [&] { (void)first.has_news(); });
+    thrown(MILIEU_NULL, [&] { first.wait(); });
+    thrown(MILIEU_NULL, [&] { (void)first.layers(); });
+    thrown(MILIEU_NULL, [&] { (void)first.role(); });
+    thrown(MILIEU_NULL, [&] { (void)first.capture(); });
+    thrown(MILIEU_NULL, [&] { (void)first.fork(); });
+    thrown(MILIEU_NULL, [&] { first.forget<Session>("anna"); });
     ASSERT(second.is_active<Tamper>() && second.layers().size() == 1);
 
     // Where one is kept for later, the one that comes anew is made in its place.
@@ -437,7 +414,7 @@ static void comparisons() {
         ASSERT(std::string_view(error.what()).find("/hosts") != std::string_view::npos);
     }
     const char *none = nullptr;
-    message_of(MILIEU_NULL, [&] { station.language = none; });
+    thrown(MILIEU_NULL, [&] { station.language = none; });
     auto content = station.language.get();
     auto number = tc->value.get();
     static_assert(std::is_same_v<decltype(content), std::string_view>);
@@ -516,13 +493,13 @@ static void defaults(const std::string &folder) {
     });
     ASSERT(c.persist() == 0);
     // What is wrong changes nothing, and is told with its place.
-    auto text = message_of(MILIEU_FILES, [&] { c.defaults({folder + "/none.ini"}); });
+    auto text = thrown(MILIEU_FILES, [&] { c.defaults({folder + "/none.ini"}); });
     ASSERT(text.find("none.ini") != std::string::npos);
     std::ofstream(second) << "[/station/saving]\ninterval = 4000\n";
-    text = message_of(MILIEU_UNFIT, [&] { c.defaults({second}); });
+    text = thrown(MILIEU_UNFIT, [&] { c.defaults({second}); });
     ASSERT(text.find("more.ini:2") != std::string::npos);
     std::ofstream(second) << "[/station\n";
-    message_of(MILIEU_FILES, [&] { c.defaults({second}); });
+    thrown(MILIEU_FILES, [&] { c.defaults({second}); });
     tc.sync();
     ASSERT(hello("de") == "Hallo");
     c.defaults({});
@@ -583,7 +560,7 @@ static void policies() {
 }
 
 static void errors() {
-    auto text = message_of(MILIEU_WRONG_NAME, [] { Coordinator().assign("no slash", "x"); });
+    auto text = thrown(MILIEU_WRONG_NAME, [] { Coordinator().assign("no slash", "x"); });
     ASSERT(!text.empty());
     Coordinator c;
     Context tc(c);
@@ -593,7 +570,7 @@ static void errors() {
     // An action that asks for what has caused it.
     auto again = c.onLayerActivation<Tamper>([](milieu::Activation &it) { it.activate<Security>("A"); });
     auto cycle = c.onLayerActivation<Security>([&](milieu::Activation &it) {
-        message_of(MILIEU_CYCLE, [&] { it.activate<Tamper>(); it.deactivate<Tamper>(); it.activate<Security>("B"); });
+        thrown(MILIEU_CYCLE, [&] { it.activate<Tamper>(); it.deactivate<Tamper>(); it.activate<Security>("B"); });
     });
     tc.activate<Tamper>();
 }
@@ -631,9 +608,9 @@ static void files(const char *folder) {
     other.assign("/value", "6");
     other.persist();
     tc->value = 7;
-    message_of(MILIEU_FILES, [&] { c.persist(); });
+    thrown(MILIEU_FILES, [&] { c.persist(); });
     ASSERT(c.persist("/", MILIEU_OURS) == 1);
-    message_of(MILIEU_INVALID, [&] { c.check("/value", "many"); });
+    thrown(MILIEU_INVALID, [&] { c.check("/value", "many"); });
     c.check("/value", "8");
 }
 

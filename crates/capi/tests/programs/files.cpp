@@ -30,18 +30,6 @@ static std::string in_file(const char *name) {
     return {};
 }
 
-template <class F>
-static std::string message_of(milieu_result expected, F &&f) {
-    try {
-        f();
-    } catch (const milieu::Error &error) {
-        ASSERT(error.result() == expected);
-        return error.what();
-    }
-    ASSERT(!"it throws");
-    return {};
-}
-
 static bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
@@ -58,11 +46,11 @@ static void conflicts() {
     const Coordinator c("files", options);
     const Context tc(c);
     conflict(c);
-    ASSERT(contains(message_of(MILIEU_FILES, [&] { c.persist(); }), "/files/level"));
-    message_of(MILIEU_FILES, [&] {
+    ASSERT(contains(thrown(MILIEU_FILES, [&] { c.persist(); }), "/files/level"));
+    thrown(MILIEU_FILES, [&] {
         c.persist("/", [](const Conflict &) { return Decision::refuse(); });
     });
-    message_of(MILIEU_INVALID, [&] {
+    thrown(MILIEU_INVALID, [&] {
         c.persist("/", [](const Conflict &) { return Decision::value("many"); });
     });
     // What it throws goes on, whatever it is, and nothing is written.
@@ -149,7 +137,7 @@ static void history() {
     const Commit &of_secret = log.back();
     const Commit &last = log[log.size() - 2];
     ASSERT(of_secret.changes[0].is_secret && !of_secret.changes[0].after);
-    ASSERT(contains(message_of(MILIEU_FILES, [&] { c.undo(); }), "is secret"));
+    ASSERT(contains(thrown(MILIEU_FILES, [&] { c.undo(); }), "is secret"));
     ASSERT(last.whose == "user" && contains(last.file, "files.ini") && last.id + 1 == of_secret.id);
     ASSERT(last.author.process == static_cast<unsigned>(getpid()) && !last.author.user.empty());
     const auto age = std::chrono::system_clock::now() - last.time;
@@ -164,10 +152,10 @@ static void history() {
     const auto after = c.log();
     ASSERT(after.size() == log.size() + 1 && after.back().undoes == last.id);
     ASSERT(after[log.size() - 2].undone_by == after.back().id);
-    ASSERT(contains(message_of(MILIEU_FILES, [&] { c.undo(last); }), "is taken back by"));
+    ASSERT(contains(thrown(MILIEU_FILES, [&] { c.undo(last); }), "is taken back by"));
     // What takes back is taken back; others have changed it meanwhile.
     elsewhere("/files/level", "9");
-    message_of(MILIEU_FILES, [&] { c.undo(after.back()); });
+    thrown(MILIEU_FILES, [&] { c.undo(after.back()); });
     try {
         c.undo(after.back(), [](const Conflict &) -> Decision { throw 7; });
         ASSERT(!"it throws");
@@ -183,14 +171,14 @@ static void history() {
     ASSERT(tc->files.level == 3);
     Commit none = last;
     none.id = 4711;
-    ASSERT(contains(message_of(MILIEU_NO_SUCH, [&] { c.undo(none, MILIEU_OURS); }), "no 4711"));
+    ASSERT(contains(thrown(MILIEU_NO_SUCH, [&] { c.undo(none, MILIEU_OURS); }), "no 4711"));
 }
 
 static void layers() {
     const Coordinator c;
     const Context tc(c);
     c.check_layer("session");
-    const auto said = message_of(MILIEU_NO_SUCH, [&] { c.check_layer("sesion"); });
+    const auto said = thrown(MILIEU_NO_SUCH, [&] { c.check_layer("sesion"); });
     ASSERT(said == "there is no layer `sesion`; did you mean `session`?");
 }
 

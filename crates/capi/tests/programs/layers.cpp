@@ -1,5 +1,6 @@
 // Layers from C++: by their classes and ids, of every kind, from contexts and from actions.
 
+#include "by_hand.hpp"
 #include "check.hpp"
 #include "station.hpp"
 
@@ -10,18 +11,6 @@ using milieu::Coordinator;
 using Context = milieu::ThreadContext<station::Environment>;
 using station::layer::Session;
 using station::layer::Tamper;
-
-struct Security {
-    static constexpr std::string_view id() { return "security"; }
-    std::string operator()() const { return level; }
-    std::string level;
-};
-
-struct Language {
-    static std::string id() { return "language"; }
-    std::string operator()() const { return name; }
-    std::string name;
-};
 
 // As the paper has it: the id is not static, and the constructor takes the value.
 class Clearance {
