@@ -170,9 +170,9 @@ impl<T: Lend> Standing<T> {
         }
     }
 
-    /// Hands it to a callback, and gives it back with what that returns.
+    /// Hands it to a callback.
     #[inline]
-    pub fn during<R>(&mut self, inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
+    pub fn during<R>(&mut self, inside: &mut T, callback: impl FnOnce(*mut Lent<T>) -> R) -> R {
         Lent::lend(self.head, inside, callback)
     }
 }
@@ -189,7 +189,7 @@ impl<T: Lend> Lent<T> {
 
     /// Hands it to a callback, and gives it back with what that returns.
     #[inline]
-    pub fn during<R>(inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
+    pub fn during<R>(mut inside: T, callback: impl FnOnce(*mut Lent<T>) -> R) -> (R, T) {
         let turn = OWN.with(|own| {
             let turn = own.next.get();
             own.next.set(turn.wrapping_add(1));
@@ -199,22 +199,17 @@ impl<T: Lend> Lent<T> {
                 place: std::ptr::from_ref(place),
             }
         });
-        Self::lend(turn.head, inside, callback)
+        let result = Self::lend(turn.head, &mut inside, callback);
+        (result, inside)
     }
 
     #[inline]
-    fn lend<R>(
-        head: &'static Head,
-        mut inside: T,
-        callback: impl FnOnce(*mut Lent<T>) -> R,
-    ) -> (R, T) {
+    fn lend<R>(head: &'static Head, inside: &mut T, callback: impl FnOnce(*mut Lent<T>) -> R) -> R {
         let tag = Self::TAG;
-        head.inside.set((&raw mut inside).cast());
+        head.inside.set((&raw mut *inside).cast());
         head.tag.store(tag, Ordering::Release);
-        let lending = Lending { head, tag };
-        let result = callback(std::ptr::from_ref(head).cast_mut().cast());
-        drop(lending);
-        (result, inside)
+        let _lending = Lending { head, tag };
+        callback(std::ptr::from_ref(head).cast_mut().cast())
     }
 
     /// What the other side has handed back.

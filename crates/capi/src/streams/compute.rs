@@ -63,14 +63,15 @@ impl Computing {
 
     /// What the function says of an event, or why it has failed.
     pub fn of(&self, event: &Event) -> Result<Option<Value>, String> {
-        let (result, Answer(value)) = self.lenders.lend(event, |lent, standing| {
-            standing.during(Answer(None), |answer| {
+        let mut answer = Answer(None);
+        let result = self.lenders.lend(event, |lent, standing| {
+            standing.during(&mut answer, |answer| {
                 // SAFETY: the program has handed over both for this.
                 unsafe { (self.compute)(self.user.data(), lent, answer) }
             })
         });
         match result {
-            MILIEU_OK => Ok(value),
+            MILIEU_OK => Ok(answer.0),
             _ => Err(said()),
         }
     }

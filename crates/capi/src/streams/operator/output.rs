@@ -51,7 +51,7 @@ pub(in super::super) fn with_output(
     remembers: bool,
     callback: impl FnOnce(*mut milieu_output) -> milieu_result,
 ) -> (Result<(), String>, Emitting) {
-    let emitting = Emitting {
+    let mut emitting = Emitting {
         output: std::ptr::from_mut(out).cast(),
         event: event.map_or(std::ptr::null(), std::ptr::from_ref),
         remembers,
@@ -59,7 +59,7 @@ pub(in super::super) fn with_output(
         due,
         settled: 0,
     };
-    let (result, emitting) = standing.during(emitting, callback);
+    let result = standing.during(&mut emitting, callback);
     let result = match result {
         MILIEU_OK => Ok(()),
         _ => Err(said()),
