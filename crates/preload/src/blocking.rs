@@ -7,8 +7,8 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use libc::{
     clockid_t, epoll_event, fd_set, id_t, idtype_t, iovec, mmsghdr, mqd_t, msghdr, nfds_t, pid_t,
-    pollfd, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, pthread_t, rusage, sem_t,
-    siginfo_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, useconds_t,
+    pollfd, pthread_barrier_t, pthread_cond_t, pthread_mutex_t, rusage, sem_t, siginfo_t, sigset_t,
+    size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, useconds_t,
 };
 use milieu_threads::kernel;
 
@@ -19,7 +19,7 @@ use crate::{real, state};
 ///
 /// # Safety
 /// Nothing is asked of the caller; functions around others have this form.
-unsafe fn around<T, A>(wait: impl FnOnce() -> T, _: A) -> T {
+pub unsafe fn around<T, A>(wait: impl FnOnce() -> T, _: A) -> T {
     let Some(served) = state::leaving() else {
         return wait();
     };

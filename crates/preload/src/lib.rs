@@ -29,6 +29,7 @@
 mod attributes;
 mod blocking;
 mod device;
+mod growing;
 mod helper;
 mod information;
 mod key;

@@ -98,6 +98,20 @@ functions! {
     pthread_create(
         thread: *mut pthread_t, attr: *const pthread_attr_t, start: Start, argument: *mut c_void
     ) -> c_int;
+    pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int;
+    pthread_tryjoin_np(thread: pthread_t, result: *mut *mut c_void) -> c_int;
+    pthread_timedjoin_np(
+        thread: pthread_t, result: *mut *mut c_void, until: *const timespec
+    ) -> c_int;
+    pthread_clockjoin_np(
+        thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec
+    ) -> c_int;
+    thrd_join(thread: pthread_t, result: *mut c_int) -> c_int;
+    pthread_detach(thread: pthread_t) -> c_int;
+    thrd_detach(thread: pthread_t) -> c_int;
+    pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
+    pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
+    sigprocmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
     pthread_attr_init(attr: *mut pthread_attr_t) -> c_int;
     pthread_setattr_default_np(attr: *const pthread_attr_t) -> c_int;
     pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int;
@@ -185,15 +199,6 @@ macro_rules! waiting {
                 cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec
             ) -> c_int;
             pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int;
-            pthread_join(thread: pthread_t, result: *mut *mut c_void) -> c_int;
-            pthread_timedjoin_np(
-                thread: pthread_t, result: *mut *mut c_void, until: *const timespec
-            ) -> c_int;
-            pthread_clockjoin_np(
-                thread: pthread_t, result: *mut *mut c_void, clock: clockid_t,
-                until: *const timespec
-            ) -> c_int;
-            thrd_join(thread: pthread_t, result: *mut c_int) -> c_int;
             wait(status: *mut c_int) -> pid_t;
             wait3(status: *mut c_int, options: c_int, used: *mut rusage) -> pid_t;
             wait4(

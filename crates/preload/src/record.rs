@@ -20,7 +20,7 @@ use milieu_threads::table::Scheduling;
 use crate::device::{self, Creator};
 use crate::real::Start;
 use crate::state::{Served, WATCH};
-use crate::{attributes, key, name};
+use crate::{attributes, growing, key, name};
 
 pub use promise::Delivery;
 use promise::Promise;
@@ -43,6 +43,11 @@ pub struct Birth {
     pub creator: Option<Scheduling>,
     /// The creator itself, if it hands that on and a mediator of the whole device may have it.
     pub creator_to_tell: Option<Creator>,
+    /// Whether its stack is one of ours, which grows.
+    pub grows: bool,
+    /// Whether its creator blocks the signal by which a stack grows, which the kernel does
+    /// not know.
+    pub blocks_faults: bool,
     /// The signals that its creator does not take, if another thread creates it for that.
     pub signals: Option<libc::sigset_t>,
 }
@@ -76,6 +81,8 @@ pub struct Record {
     /// `pthread_self()`, once it has begun.
     identity: AtomicU64,
     is_said: AtomicBool,
+    /// Its thread blocks the signal by which its stack grows, as far as it knows.
+    blocks_faults: AtomicBool,
     /// One more than the file by which it is where the program wants it, or 0.
     visit: AtomicI32,
     birth: UnsafeCell<MaybeUninit<Birth>>,
@@ -256,12 +263,23 @@ impl Record {
         exchanged.is_ok()
     }
 
-    /// What its creator has asked for instead.
-    pub fn set_asked(&self, bytes: u64, guard_bytes: u64) {
+    /// What its creator has asked for instead, and whether that grows.
+    pub fn set_asked(&self, bytes: u64, guard_bytes: u64, grows: bool) {
         // SAFETY: its thread has not been created yet, so it is its creator's.
         let birth = unsafe { (*self.birth.get()).assume_init_mut() };
         birth.asked_bytes = Some(bytes);
         birth.guard_bytes = guard_bytes;
+        birth.grows = grows;
+    }
+
+    /// Whether its thread knows that it blocks the signal by which its stack grows.
+    pub fn blocks_faults(&self) -> bool {
+        self.blocks_faults.load(Ordering::Relaxed)
+    }
+
+    /// Its thread blocks it from now on, or does not.
+    pub fn set_blocks_faults(&self, does: bool) {
+        self.blocks_faults.store(does, Ordering::Relaxed);
     }
 
     /// Another thread creates it, which takes other signals than the one that wants it.
@@ -379,6 +397,7 @@ impl Record {
         // SAFETY: it has begun, and its thread calls this.
         let life = unsafe { self.life().assume_init_mut() };
         let (identity, me) = (identity(), life.tid);
+        growing::ends(me);
         self.end_visit();
         let attributes = served.program.get(identity).unwrap_or_default();
         let _ = served.program.ends(identity, me);
@@ -403,7 +422,8 @@ impl Record {
         // SAFETY: it has begun. Its thread calls this, or the process ends, when what
         // is read here does not change any more.
         let life = unsafe { (*self.life.get()).assume_init_ref() };
-        let stack = life.stack?;
+        let as_it_is = life.standing.and_then(|it| WATCH.stack(it));
+        let stack = as_it_is.or(life.stack)?;
         let depth = served.measure(me, |it| it.depth(&stack))?;
         // SAFETY: as for its life.
         unsafe { (*self.known.get()).ends(&stack, depth) };
@@ -451,6 +471,8 @@ pub fn begin_main(served: &Served) {
         guard_bytes: 0,
         creator: None,
         creator_to_tell: None,
+        grows: false,
+        blocks_faults: false,
         signals: None,
     };
     let Some(record) = take(birth) else {

@@ -21,7 +21,7 @@ use milieu_threads::table::{Region, Scheduling};
 use crate::real::{self, Start};
 use crate::record::{self, Birth, Delivery, Record};
 use crate::state::{self, Served, WATCH};
-use crate::{attributes, device, helper, nursery, site};
+use crate::{attributes, device, growing, helper, nursery, site};
 
 /// How many threads the process has created.
 static CREATED: AtomicU32 = AtomicU32::new(0);
@@ -202,6 +202,8 @@ fn is_size_set(attr: &pthread_attr_t) -> Option<bool> {
 struct Creation {
     birth: Birth,
     decision: Option<Decision>,
+    /// Whether that is because of what was learned.
+    is_learned: bool,
 }
 
 impl Creation {
@@ -227,6 +229,8 @@ impl Creation {
             guard_bytes: asking.guard_bytes,
             creator: None,
             creator_to_tell: None,
+            grows: false,
+            blocks_faults: growing::blocks_faults(),
             signals: None,
         };
         if !served.rules.is_empty() {
@@ -252,11 +256,30 @@ impl Creation {
                 birth.creator_to_tell = device::creator();
             }
         }
-        let decision = Creation::decide(served, asking, &mut birth, start_at);
-        Creation { birth, decision }
+        let learned = Creation::decide(served, asking, &mut birth, start_at);
+        let decision = learned.or_else(|| Creation::wanted(served, asking, &birth));
+        Creation {
+            birth,
+            decision,
+            is_learned: learned.is_some(),
+        }
     }
 
-    /// What becomes of its stack; nothing where that is not looked at.
+    /// The stack that a thread asks for by its attributes, which is one that it has set.
+    fn wanted_bytes(asking: &Asking, birth: &Birth) -> Option<u64> {
+        let wanted = birth.attributes.stack().map(|it| it.bytes());
+        wanted.filter(|_| asking.is_of_all)
+    }
+
+    fn wanted(served: &Served, asking: &Asking, birth: &Birth) -> Option<Decision> {
+        let bytes = Creation::wanted_bytes(asking, birth)?;
+        Some(Decision::Apply {
+            bytes: served.settings.stacks.enough_bytes(0).max(bytes),
+            guard_bytes: asking.guard_bytes,
+        })
+    }
+
+    /// Whether its stack is made smaller by what was learned; nothing where it is not.
     fn decide(
         served: &Served,
         asking: &Asking,
@@ -264,9 +287,7 @@ impl Creation {
         start: usize,
     ) -> Option<Decision> {
         let policy = &served.settings.stacks;
-        // A thread that asks for a stack by its attributes has set it.
-        let wanted = birth.attributes.stack().map(|it| it.bytes());
-        let wanted = wanted.filter(|_| asking.is_of_all);
+        let wanted = Creation::wanted_bytes(asking, birth);
         let asked = wanted.map_or(asking.stack, Asked::Set);
         let mut decision = None;
         if policy.mode.learns() {
@@ -284,17 +305,14 @@ impl Creation {
                 WATCH.live.learned(seat)
             });
             let guard_bytes = asking.guard_bytes;
-            let decided = policy.decide(learned.as_ref(), asked, guard_bytes, is_space_short);
+            // By default nobody has a smaller one who could not have more when he needs it.
+            let is_short = || WATCH.sees_overflows() && is_space_short();
+            let decided = policy.decide(learned.as_ref(), asked, guard_bytes, is_short);
             decision = Some(decided).filter(|it| matches!(it, Decision::Apply { .. }));
             let is_in_turn = birth.seat.is_none_or(|it| WATCH.live.is_in_turn(it));
             birth.is_measured = is_in_turn || decision.is_some();
         }
-        decision.or_else(|| {
-            Some(Decision::Apply {
-                bytes: policy.enough_bytes(0).max(wanted?),
-                guard_bytes: asking.guard_bytes,
-            })
-        })
+        decision
     }
 
     /// Creates it, once more as the program asked if a smaller stack is refused.
@@ -334,16 +352,26 @@ impl Creation {
             } else {
                 own.write(*attr);
             }
+            let whole = asking.bytes().filter(|_| self.is_learned);
+            let made =
+                whole.and_then(|it| growing::take(bytes, guard_bytes, it, own.assume_init_ref()));
             let size = usize::try_from(bytes).unwrap_or(usize::MAX);
             let guard = usize::try_from(guard_bytes).unwrap_or(0);
-            let error = match libc::pthread_attr_setstacksize(own.as_mut_ptr(), size) {
+            let set = match made {
+                Some(it) => libc::pthread_attr_setstack(own.as_mut_ptr(), it.low, it.bytes),
+                None => libc::pthread_attr_setstacksize(own.as_mut_ptr(), size),
+            };
+            let error = match set {
                 0 => {
                     libc::pthread_attr_setguardsize(own.as_mut_ptr(), guard);
-                    record.set_asked(bytes, guard_bytes);
+                    record.set_asked(bytes, guard_bytes, made.is_some());
                     create(own.as_ptr())
                 }
                 error => error,
             };
+            if let Some(made) = made.filter(|_| error != 0) {
+                growing::give_back(made);
+            }
             if is_default {
                 real::pthread_attr_destroy(own.as_mut_ptr());
             }
@@ -356,7 +384,7 @@ impl Creation {
             WATCH.live.refuses(seat);
         }
         if let Some(bytes) = asking.bytes() {
-            record.set_asked(bytes, asking.guard_bytes);
+            record.set_asked(bytes, asking.guard_bytes, false);
         }
         create(attr)
     }
@@ -411,6 +439,7 @@ extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
             record.give_back();
         }
     }
+    growing::begin(record, &birth);
     if let Some(signals) = &birth.signals {
         // SAFETY: reads a set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, signals, null_mut()) };

@@ -1,5 +1,7 @@
-/* Three threads, one after another, of so many levels; tells the stack of the last. So
-   many MB of address space are used besides, and stacks are set to so many KB. */
+/* Three threads, one after another, of so many levels; tells how much address space the
+   stack of the last takes. So many MB of it are used besides, and stacks are set to so
+   many KB. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +11,31 @@
 
 static size_t bytes;
 
+/* Where the memory begins that has this address. */
+static uintptr_t start_of(uintptr_t address)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    uintptr_t found = 0, start, end;
+    char line[512];
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2 && start <= address
+            && address < end)
+            found = start;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
 static void *is_deep(void *argument)
 {
     pthread_attr_t attr;
+    void *low;
     int levels = depth_of(*(int *)argument);
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         exit(1);
-    pthread_attr_getstacksize(&attr, &bytes);
+    pthread_attr_getstack(&attr, &low, &bytes);
     pthread_attr_destroy(&attr);
+    bytes += (uintptr_t)low - start_of((uintptr_t)&attr);
     return levels == *(int *)argument ? argument : NULL;
 }
 

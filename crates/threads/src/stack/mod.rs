@@ -5,7 +5,7 @@
 //!  thread begins  ─▶ Process::stack_around, depth ─▶ Watch::enter
 //!  thread ends    ─▶ Process::depth ─▶ Peak ─▶ Watch::measures ─▶ Watch::leave
 //!  now and then   ─▶ Watch::look (threads that run) ─▶ Notes (a file beside the profile)
-//!  guard page hit ─▶ Watch's handler ─▶ report, profile, the program's own action
+//!  guard page hit ─▶ Watch's handler ─▶ Arena::grow, or report, profile, the program's own action
 //!  process ends   ─▶ Live::take ─▶ update (a profile, under its lock)
 //!  or is ended    ─▶ settle (whoever reads the profile next adds its notes)
 //! ```
@@ -18,6 +18,7 @@
 //! Evolution Kit's paper); peaks are taken from the lowest page that was touched, not
 //! from what is resident.
 
+mod arena;
 mod emit;
 mod key;
 mod live;
@@ -31,6 +32,7 @@ mod text;
 mod tuner;
 mod zone;
 
+pub use arena::{Arena, Made, are_stacks_executable};
 pub use emit::{Language, Row, emit};
 pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};

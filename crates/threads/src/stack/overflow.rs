@@ -10,6 +10,9 @@
 //! left in place, and overflows are not seen. A frame that reaches over the whole
 //! guard page is not seen either: compilers prevent that when told to probe stacks.
 //!
+//! A stack of an [`Arena`] grows instead, as long as it is smaller than what the program
+//! asked for and there is address space; nothing is said of that.
+//!
 //! Everything here may be called by a signal handler, but where it says otherwise.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -17,6 +20,7 @@ use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 
+use super::arena::Arena;
 use super::live::{Live, Seat};
 use super::measure::{Peak, Process, Stack};
 use super::profile::{Entry, Name, Note, Notes, append};
@@ -135,6 +139,8 @@ pub struct Watch {
     action: StoredAction,
     set_action: AtomicPtr<c_void>,
     is_quiet: AtomicBool,
+    /// Where stacks are that grow.
+    arena: AtomicPtr<Arena>,
 }
 
 impl Default for Watch {
@@ -158,7 +164,19 @@ impl Watch {
             action: StoredAction::new(),
             set_action: AtomicPtr::new(null_mut()),
             is_quiet: AtomicBool::new(false),
+            arena: AtomicPtr::new(null_mut()),
         }
+    }
+
+    /// From now on stacks of this arena grow.
+    pub fn lets_grow(&self, arena: &'static Arena) {
+        let arena = (&raw const *arena).cast_mut();
+        self.arena.store(arena, Ordering::Release);
+    }
+
+    fn arena(&self) -> Option<&'static Arena> {
+        // SAFETY: null is none, and what is stored stays.
+        unsafe { self.arena.load(Ordering::Acquire).as_ref() }
     }
 
     /// Says nothing of overflows; the profile does.
@@ -211,6 +229,11 @@ impl Watch {
             }
         }
         None
+    }
+
+    /// The stack of a thread as it is now, which may have grown.
+    pub fn stack(&self, standing: Standing) -> Option<Stack> {
+        self.known.get(standing.0).map(Known::stack)
     }
 
     /// A thread ends; its stack may be another's now.
@@ -458,13 +481,37 @@ impl Watch {
         }
     }
 
-    /// The stack of this thread, if the address is in its guard page.
+    /// The stack of this thread, if the address is in its guard page, or where it could not
+    /// grow.
     fn hit(&self, address: u64) -> Option<&Known> {
         let thread = system::thread() as u32;
+        let room = || self.arena()?.whole(address as usize);
         let mut taken = self.taken().iter();
         taken.find(|known| {
-            known.thread.load(Ordering::Acquire) == thread && known.stack().is_guard(address)
+            let stack = known.stack();
+            let is_in_room =
+                || address < stack.low && room().is_some_and(|it| it.high == stack.high);
+            known.thread.load(Ordering::Acquire) == thread
+                && (stack.is_guard(address) || is_in_room())
         })
+    }
+
+    /// Makes the stack of this thread so large that there is this address; whether that was
+    /// what it took.
+    fn grows(&self, address: usize) -> bool {
+        let Some(arena) = self.arena() else {
+            return false;
+        };
+        let thread = system::thread() as u32;
+        let is_own = |it: &&Known| it.thread.load(Ordering::Acquire) == thread;
+        let Some(own) = self.taken().iter().find(is_own) else {
+            return false;
+        };
+        let grown = arena.grow(own.low.load(Ordering::Relaxed), address);
+        if let Some(low) = grown {
+            own.low.store(low, Ordering::Relaxed);
+        }
+        grown.is_some()
     }
 
     fn report(&self, known: &Known) {
@@ -536,6 +583,9 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize as u64) };
     // Otherwise somebody has sent the signal.
     let is_fault = code > 0;
+    if is_fault && watch.grows(address as usize) {
+        return;
+    }
     if let Some(known) = watch.hit(address).filter(|_| is_fault) {
         if !known.is_reported.swap(true, Ordering::Relaxed) {
             watch.report(known);

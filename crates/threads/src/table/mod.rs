@@ -481,7 +481,8 @@ impl<'m> Lines<'m> {
     }
 
     /// Notes how deep the thread was that has this number of the kernel's; whether that is
-    /// deeper than what stands there. Where it is not, nothing is written.
+    /// deeper than what stands there. Where it is not, nothing is written. A stack that was
+    /// smaller has grown.
     ///
     /// # Errors
     /// If it has no line, or if its line is being written to.
@@ -491,7 +492,8 @@ impl<'m> Lines<'m> {
         if is_news {
             self.write(identity, |bits| {
                 if is_deeper(bits) {
-                    bits.words[1] = u64::from(peak) << 32 | bits.words[1] & u64::from(u32::MAX);
+                    let kib = peak.max(bits.words[1] as u32);
+                    bits.words[1] = u64::from(peak) << 32 | u64::from(kib);
                 }
             })?;
         }
