@@ -425,7 +425,15 @@ pub fn are_stacks_executable() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
     use super::*;
+
+    /// A process has one arena, and others would be in its way.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     fn write(address: usize) {
         // SAFETY: there is a stack that nobody else uses.
@@ -433,8 +441,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn stacks_grow_until_they_are_whole() {
         static ARENA: Arena = Arena::new();
+        let _alone = alone();
         let page = page_bytes() as usize;
         let (small, whole) = (64 << 10, 1 << 20);
         let made = ARENA.take(small, 1, whole, false).expect("there is room");
@@ -473,8 +483,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn stacks_do_not_grow_over_what_is_others() {
         static ARENA: Arena = Arena::new();
+        let _alone = alone();
         let page = page_bytes() as usize;
         let made = ARENA
             .take(1 << 16, 1, 1 << 20, false)
@@ -491,8 +503,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn stacks_of_detached_threads_are_given_back_when_these_are_gone() {
         static ARENA: Arena = Arena::new();
+        let _alone = alone();
         let made = ARENA
             .take(1 << 16, 1, 1 << 20, true)
             .expect("there is room");
@@ -516,11 +530,50 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn there_is_an_end_to_it() {
         static ARENA: Arena = Arena::new();
+        let _alone = alone();
         let too_large = usize::MAX as u64 / 2;
         assert_eq!(ARENA.take(1 << 16, 1, too_large, false), None);
         assert_eq!(ARENA.take(u64::MAX, 1, u64::MAX, false), None);
         assert!(!are_stacks_executable());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory where it wants it")]
+    fn nobody_has_what_another_has() {
+        static ARENA: Arena = Arena::new();
+        let _alone = alone();
+        let work = |number: u8| {
+            for turn in 0..500 {
+                let is_detached = turn % 3 == 0;
+                let made = ARENA.take(1 << 14, 1, 1 << 16, is_detached);
+                let made = made.expect("there is room");
+                let low = made.low as usize;
+                let at = |address: usize| address as *mut u8;
+                // SAFETY: it is this thread's, if all is well.
+                unsafe { at(low).write_bytes(number, made.bytes) };
+                let grown = ARENA.grow(low, low - 1).expect("it grows");
+                for address in (low..low + made.bytes).step_by(512) {
+                    // SAFETY: as above.
+                    assert_eq!(unsafe { at(address).read_volatile() }, number);
+                }
+                write(grown);
+                match is_detached {
+                    // Such a thread never was.
+                    true => ARENA.ends(low, u32::MAX >> 1),
+                    false => ARENA.joined(low),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for number in 1..=4 {
+                scope.spawn(move || work(number));
+            }
+        });
+        ARENA.sweep();
+        assert!(ARENA.taken().iter().all(|it| !it.is_taken()));
+        assert!(ARENA.taken().len() <= 16, "places are taken again");
     }
 }
