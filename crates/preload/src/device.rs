@@ -8,9 +8,9 @@
 //! program, and so calls by a socket that was made before (`SPARES`): whoever has a part of
 //! a socket has all of it.
 
-mod socket;
+mod place;
 
-use core::ffi::{CStr, c_int};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use milieu_threads::kernel;
@@ -20,7 +20,8 @@ use milieu_threads::table::Scheduling;
 
 use crate::helper;
 use crate::state::{self, Served, uncancelled};
-use socket::{Place, Sent};
+use milieu_threads::device::{self as socket, Sent};
+use place::Place;
 
 static SOCKET: Place = Place::new();
 /// Sockets by which the helper calls it.
@@ -57,33 +58,6 @@ pub fn is_wanted(served: &Served) -> bool {
     served.settings.socket.is_some()
 }
 
-/// Where a mediator may be for a program that was begun without settings, as one that is
-/// linked with the preload: that of its user, or that of the device.
-pub fn usual_socket() -> Option<&'static str> {
-    const OF_DEVICE: &CStr = c"/run/milieu/mediator";
-    const IN_FOLDER: &[u8] = b"/milieu/mediator\0";
-    let is_there = |path: &CStr| {
-        // SAFETY: reads the path.
-        kernel::unnoticed(|| unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 })
-    };
-    let mut space = [0; 256];
-    let mut of_user = || {
-        // SAFETY: has no arguments; the name ends with a zero, and the text stays for now.
-        let folder = unsafe {
-            let folder = libc::getenv(c"XDG_RUNTIME_DIR".as_ptr());
-            let is_root = libc::geteuid() == 0;
-            (!is_root && !folder.is_null()).then(|| CStr::from_ptr(folder).to_bytes())?
-        };
-        let (start, rest) = space.split_at_mut_checked(folder.len())?;
-        start.copy_from_slice(folder);
-        rest.get_mut(..IN_FOLDER.len())?.copy_from_slice(IN_FOLDER);
-        let path = CStr::from_bytes_until_nul(&space).ok()?;
-        (folder.starts_with(b"/") && is_there(path)).then(|| kernel::keep(path.to_bytes()).ok())?
-    };
-    let found = of_user().or_else(|| is_there(OF_DEVICE).then_some(OF_DEVICE))?;
-    found.to_str().ok()
-}
-
 /// Registers the process, if a mediator listens where the settings say.
 pub fn register(served: &Served) {
     let Some(path) = served.settings.socket else {
@@ -94,7 +68,7 @@ pub fn register(served: &Served) {
             let Some(new) = socket::new() else {
                 return;
             };
-            if socket::call(new, path.as_bytes()) && enlist(served, new) {
+            if socket::call_up(new, path.as_bytes()) && enlist(served, new) {
                 SOCKET.put(new, socket::file_of(new));
             } else {
                 socket::close(new);
@@ -198,9 +172,7 @@ pub fn creator() -> Option<Creator> {
 /// had, it returns to what its creator returns to, which is certain only if the mediator knows
 /// who that is.
 pub fn begun(served: &Served, thread: u32, creator: &Creator) {
-    let is_given =
-        |it: &Scheduling| it.nice == 19 || it.nice < 0 || i32::from(it.policy) == libc::SCHED_IDLE;
-    let is_to_tell = |it: Scheduling| is_given(&it) || it != creator.here.handed_on();
+    let is_to_tell = |it: Scheduling| it.is_doubtful_from(creator.here);
     if serves() && scheduling::of(thread).is_ok_and(is_to_tell) {
         let creator = creator.thread;
         say(served, &Packet::Begun { thread, creator }, true);
@@ -397,7 +369,7 @@ fn is_back(served: &Served, path: &[u8], is_apart: bool) -> bool {
     let spares = SPARES.iter().filter_map(|it| Some((it, it.get()?)));
     for (spare, (number, file)) in spares {
         let enlisted = with(number, file, is_apart, |socket| {
-            if !socket::call(socket, path) {
+            if !socket::call_up(socket, path) {
                 return None;
             }
             // Nobody is moved by two.

@@ -236,7 +236,7 @@ impl Served {
         }
         let mut settings = Settings::parse(text, &mut |wrong| say(format_args!("{wrong}")));
         if !has_settings {
-            settings.socket = device::usual_socket();
+            settings.socket = milieu_threads::device::usual_socket();
         }
         let rules = settings.roles.map_or(&[][..], |path| {
             let loaded = keep(path.as_bytes())

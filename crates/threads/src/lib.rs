@@ -14,6 +14,8 @@ extern crate std;
 mod action;
 pub mod attributes;
 #[cfg(not(loom))]
+pub mod device;
+#[cfg(not(loom))]
 pub mod host;
 pub mod kernel;
 pub mod loader;

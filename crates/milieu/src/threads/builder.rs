@@ -165,11 +165,13 @@ impl<'m> ThreadBuilder<'m> {
         }
         let thread = Thread::asked(shared, own, attributes);
         let creator = shared.program.own(kernel::identity()).ok();
+        let known = shared.creator();
         shared.is_asked();
         let body = {
             let (thread, shared, is_excluded) = (thread.clone(), shared.clone(), self.is_excluded);
             move || {
                 let running = thread.begins(creator, is_excluded);
+                shared.has_begun_by(known);
                 shared.has_begun();
                 running
             }

@@ -146,6 +146,7 @@ impl Drop for Running {
         drop(state);
         // It is not lazy any more.
         shared.roles().ended(self.identity);
+        shared.has_ended(&attributes);
         shared.measured(self.identity, attributes.role());
     }
 }

@@ -16,13 +16,16 @@ use milieu_threads::{kernel, rung};
 use super::follow::{Follow, News};
 use super::mediator::{Shared, found};
 use super::stacks::Stacks;
-use super::{Attributes, Entry, Role};
+use super::{Attributes, Entry, Return, Role};
 
 /// How often critical threads are looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often threads are looked for that others have begun, at most.
 const FINDING_NS: u64 = 50_000_000;
+
+/// How often it is looked whether a mediator of the device is there.
+const DEVICE_NS: u64 = 250_000_000;
 
 /// When stacks are looked at: so long after the first thread has begun, and again after
 /// one was deeper than before, else ever more seldom.
@@ -54,6 +57,10 @@ pub(super) struct Keeper {
     finds_others: bool,
     /// When it has looked for others last.
     found_ns: u64,
+    /// Whether it comes before what it mediates.
+    comes_first: bool,
+    /// When it has looked for the device's mediator last.
+    device_ns: u64,
     followed: Vec<Box<dyn Follow>>,
     /// Who wants to know that all is done.
     waiting: Vec<Sender<()>>,
@@ -93,6 +100,8 @@ impl Keeper {
             told,
             finds_others,
             found_ns: 0,
+            comes_first: false,
+            device_ns: 0,
             followed: Vec::new(),
             waiting: Vec::new(),
             demoted: HashSet::new(),
@@ -109,9 +118,6 @@ impl Keeper {
             let program = &self.shared.program;
             // Without a place in the table it would be found, and be lazy.
             let _ = program.began(identity, tid, &Attributes::default(), true);
-            if let Some((rung, _)) = program.rung() {
-                rung::come_first(rung);
-            }
             let _ = tell.send(());
             let shared = self.shared.clone();
             self.run();
@@ -179,8 +185,19 @@ impl Keeper {
             return None;
         }
         let now = kernel::boot_time_ns();
+        if now >= self.device_ns.saturating_add(DEVICE_NS) {
+            self.device_ns = now;
+            self.shared.attend_device();
+        }
+        let means = self.shared.program.rung();
+        if let Some((rung, _)) = means.filter(|_| !self.comes_first) {
+            self.comes_first = true;
+            rung::come_first(rung);
+        }
+        // Where they cannot return, whoever has begun already is left alone.
+        let is_mediated = matches!(means, Some((_, Return::Always)));
         // In a turn it looks more often, and takes no time from it.
-        if self.finds_others && now >= self.found_ns.saturating_add(FINDING_NS) {
+        if self.finds_others && is_mediated && now >= self.found_ns.saturating_add(FINDING_NS) {
             self.found_ns = now;
             self.find_others();
         }

@@ -13,10 +13,11 @@ use milieu_threads::host::Host;
 use milieu_threads::kernel;
 use milieu_threads::program::Program;
 
+use super::device::{Creator, Device};
 use super::handle::Running;
 use super::keeper::{Keeper, Message};
 use super::living::Began;
-use super::options::Choice;
+use super::options::{Choice, Joining};
 use super::overflows::Watched;
 use super::roles::{Bounds, Roles};
 use super::stacks::Stacks;
@@ -32,6 +33,10 @@ use crate::{Error, Milieu};
 /// Besides the threads that it begins, it finds those that were begun in other ways
 /// within half a second or so, and makes them wait for critical ones as well. Where lazy
 /// threads cannot return ([`Return::Never`]) it leaves those alone.
+///
+/// Where a mediator of the whole device is, it serves this program, with those of others: it
+/// is told what threads are for, and moves them ([`Mediator::is_registered`]). When it goes,
+/// the program mediates its threads itself, until it is back.
 ///
 /// Where the program runs under the preload, that mediates: a thread is moved by one
 /// alone. What is said here is said to it, and what it does with threads is seen here
@@ -69,9 +74,15 @@ impl Mediator {
             Choice::Best | Choice::This(_) => Host::find(),
             Choice::Nothing => None,
         };
-        let choice = match host {
-            Some(_) => Choice::Nothing,
-            None => options.choice,
+        let device = match (&host, options.choice, options.device) {
+            (None, Choice::Best, Joining::Usual) => Device::of(None),
+            (None, Choice::Best, Joining::At(path)) => Device::of(Some(path)),
+            _ => None,
+        };
+        let is_elsewhere = host.is_some() || device.as_ref().is_some_and(Device::is_there);
+        let choice = match is_elsewhere {
+            true => Choice::Nothing,
+            false => options.choice,
         };
         let reports = match choice {
             Choice::Best => probe().to_vec(),
@@ -83,11 +94,16 @@ impl Mediator {
             Choice::Nothing => None,
         };
         let program = Program::start(options.capacity, rung, options.settings, |_| ())?;
-        let returns = program.rung().map(|(_, returns)| returns);
+        if let Some(device) = device.as_ref().filter(|_| is_elsewhere) {
+            if !device.register(program.table()) {
+                mediate(&program);
+            }
+        }
         let (to_keeper, inbox) = channel();
         let shared = Arc::new(Shared {
             program,
             host,
+            device,
             to_keeper: to_keeper.clone(),
             roles: Mutex::default(),
             asked: Asked::default(),
@@ -99,8 +115,7 @@ impl Mediator {
             inbox,
             to_keeper,
             options.told,
-            // Where they cannot return, whoever has begun already is left alone.
-            options.finds_others && returns == Some(Return::Always),
+            options.finds_others,
         );
         let keeper = keeper.start().map_err(Error::System)?;
         Ok(Mediator {
@@ -117,15 +132,23 @@ impl Mediator {
         self.shared.host.is_some()
     }
 
+    /// Whether a mediator of the whole device has the program now, and moves its threads with
+    /// settings and a rung of its own.
+    #[must_use]
+    pub fn is_registered(&self) -> bool {
+        self.shared.device.as_ref().is_some_and(Device::serves)
+    }
+
     /// By which means threads are mediated, and whether they return; nothing if
-    /// they are only listed, or mediated by the preload.
+    /// they are only listed, or mediated by the preload or for the whole device.
     #[must_use]
     pub fn rung(&self) -> Option<(Rung, Return)> {
         self.shared.program.rung()
     }
 
     /// What each rung can do here, best first, as it was tried before the start,
-    /// with what would make it work; none if the choice was made by the program.
+    /// with what would make it work; none if the choice was made by the program, or a
+    /// mediator of the device was there.
     #[must_use]
     pub fn reports(&self) -> &[Report] {
         &self.reports
@@ -289,6 +312,9 @@ impl Drop for Mediator {
             // What it panicked with was printed by then.
             let _ = keeper.join();
         }
+        if let Some(device) = &self.shared.device {
+            device.leave();
+        }
         self.shared.program.stop();
         if let Some(host) = &self.shared.host {
             for (_, entry) in self.shared.program.table().lines().iter() {
@@ -304,6 +330,8 @@ pub(super) struct Shared {
     pub program: Program,
     /// Who mediates in its place.
     host: Option<Host>,
+    /// Who does so while he is there.
+    device: Option<Device>,
     to_keeper: Sender<Message>,
     /// What threads are for, by what was said of their roles and by themselves.
     roles: Mutex<Roles>,
@@ -351,7 +379,7 @@ impl Shared {
     pub fn set(&self, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
         self.program.set(identity, attributes)?;
         self.roles().says(identity, *attributes);
-        self.tell_host(identity, attributes);
+        self.tell_others(identity, attributes);
         self.look_at(Some(identity), attributes);
         Ok(())
     }
@@ -360,15 +388,71 @@ impl Shared {
     pub fn began(&self, identity: u64, attributes: &Attributes, is_excluded: bool) {
         match &self.host {
             Some(host) if is_excluded => host.exclude(identity),
-            _ => self.tell_host(identity, attributes),
+            _ => self.tell_others(identity, attributes),
         }
         self.look_at(Some(identity), attributes);
     }
 
-    fn tell_host(&self, identity: u64, attributes: &Attributes) {
+    /// A thread has ended which was for this, and is not listed any more.
+    pub fn has_ended(&self, attributes: &Attributes) {
+        if let Some(device) = &self.device {
+            if *attributes != Attributes::default() {
+                device.tell();
+            }
+        }
+    }
+
+    /// Whoever else moves its threads hears what one of them is for.
+    fn tell_others(&self, identity: u64, attributes: &Attributes) {
         if let Some(host) = &self.host {
             // A thread for which it has no place runs as if nobody had asked.
             let _ = host.set(identity, attributes);
+        }
+        if let Some(device) = &self.device {
+            device.tell();
+        }
+    }
+
+    pub fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
+    }
+
+    /// Who serves the whole device, if it has this program.
+    fn serving(&self) -> Option<&Device> {
+        self.device().filter(|it| it.serves())
+    }
+
+    /// This thread, which is about to begin another.
+    pub fn creator(&self) -> Option<Creator> {
+        self.device()?.creator()
+    }
+
+    /// This thread has begun, and this one has begun it.
+    pub fn has_begun_by(&self, creator: Option<Creator>) {
+        if let (Some(device), Some(creator)) = (self.device(), &creator) {
+            device.begun(creator);
+        }
+    }
+
+    /// Sees to it that either the mediator of the device has the program, or its own has.
+    pub fn attend_device(&self) {
+        let Some(device) = self.device() else {
+            return;
+        };
+        if device.serves() && device.attend() {
+            return;
+        }
+        let program = &self.program;
+        let returns = program.rung().map(|(_, returns)| returns);
+        // Nobody is moved by two, and who cannot return is its own for ever.
+        if returns != Some(Return::Never) && device.is_there() {
+            let may_come = returns.is_none() || program.rest();
+            if may_come && device.register(program.table()) {
+                return;
+            }
+        }
+        if !device.is_awaited() {
+            mediate(program);
         }
     }
 
@@ -396,17 +480,19 @@ impl Shared {
 
     /// A thread is about to wait for a lock that the thread of this number has.
     pub fn waits(&self, identity: u64, owner: u32) {
-        match &self.host {
-            Some(host) => host.waits(identity, owner),
-            None => self.program.waits(identity, owner),
+        match (&self.host, self.serving()) {
+            (Some(host), _) => host.waits(identity, owner),
+            (None, Some(device)) => device.waits(owner),
+            (None, None) => self.program.waits(identity, owner),
         }
     }
 
     /// It has got the lock.
     pub fn served(&self, identity: u64) {
-        match &self.host {
-            Some(host) => host.served(identity),
-            None => self.program.served(identity),
+        match (&self.host, self.serving()) {
+            (Some(host), _) => host.served(identity),
+            (None, Some(device)) => device.has_waited(),
+            (None, None) => self.program.served(identity),
         }
     }
 
@@ -429,7 +515,7 @@ impl Shared {
         self.program.set_role(attributes.role(), attributes);
         let lines = self.program.table().lines();
         for (_, entry) in lines.with_role(attributes.role()) {
-            self.tell_host(entry.identity, &entry.attributes);
+            self.tell_others(entry.identity, &entry.attributes);
         }
     }
 
@@ -447,7 +533,7 @@ impl Shared {
                 None => wanted.without_stack(),
             };
             if wanted != entry.attributes && self.program.set(identity, &wanted).is_ok() {
-                self.tell_host(identity, &wanted);
+                self.tell_others(identity, &wanted);
             }
         }
     }
@@ -546,6 +632,22 @@ impl Shared {
         // A line that somebody is writing to is read without it.
         let lines = self.program.table().lines();
         let _ = lines.note_stack(identity, kib, peak);
+    }
+}
+
+/// Mediates by itself, by the best means that work, unless that is done.
+fn mediate(program: &Program) {
+    if program.rung().is_some() {
+        return;
+    }
+    let begun = match program.is_resting() {
+        true => program.go_on(|_| ()).map(|()| None),
+        false => best(&probe())
+            .map(|it| program.mediate(it, |_| ()))
+            .transpose(),
+    };
+    if let Err(error) = begun {
+        eprintln!("milieu: threads are not mediated: {error}");
     }
 }
 

@@ -48,6 +48,7 @@
 //!   that had without being mediated.
 
 mod builder;
+mod device;
 mod follow;
 mod handle;
 mod keeper;

@@ -1,5 +1,7 @@
 //! How a mediator is started.
 
+use std::path::PathBuf;
+
 use super::keeper::Told;
 use super::stacks::Stacks;
 use super::{Entry, Mediator, Mode, Policy, Rung, Settings};
@@ -14,6 +16,16 @@ pub struct Options {
     pub(super) finds_others: bool,
     pub(super) told: Told,
     pub(super) stacks: Option<Stacks>,
+    pub(super) device: Joining,
+}
+
+/// Whether a mediator of the whole device may have the program.
+pub(super) enum Joining {
+    /// The one of the user or of the device, if it is there.
+    Usual,
+    /// The one that listens there.
+    At(PathBuf),
+    Never,
 }
 
 /// By which means threads are mediated.
@@ -35,6 +47,7 @@ impl Options {
             finds_others: true,
             told: Box::new(|_| ()),
             stacks: None,
+            device: Joining::Usual,
         }
     }
 
@@ -89,6 +102,21 @@ impl Options {
     /// in a process, the file of the last one counts.
     pub fn stacks(mut self, milieu: &Milieu, policy: Policy) -> Self {
         self.stacks = (policy.mode != Mode::Off).then(|| Stacks::read(milieu, policy));
+        self
+    }
+
+    /// Registers with the mediator of the device that listens at this socket, instead of
+    /// the one of the user or of the device, where `milieu thread mediate` listens if
+    /// nobody says another. While it is not there, the program mediates its threads itself.
+    pub fn device(mut self, socket: impl Into<PathBuf>) -> Self {
+        self.device = Joining::At(socket.into());
+        self
+    }
+
+    /// Mediates by itself, also where a mediator of the whole device is, which leaves the
+    /// program alone then. A program that has chosen its [rung](Options::rung) does so.
+    pub fn by_itself(mut self) -> Self {
+        self.device = Joining::Never;
         self
     }
 

@@ -106,6 +106,15 @@ impl Scheduling {
             },
         }
     }
+
+    /// Whether a thread that has just begun so, by one that was scheduled like this, may have
+    /// it of a mediator that had put its creator elsewhere: it is what mediators give, or not
+    /// what a creator hands on.
+    #[must_use]
+    pub fn is_doubtful_from(self, creator: Scheduling) -> bool {
+        let is_idle = i32::from(self.policy) == libc::SCHED_IDLE;
+        is_idle || self.nice == 19 || self.nice < 0 || self != creator.handed_on()
+    }
 }
 
 /// What the table says of a thread.

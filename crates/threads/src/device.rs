@@ -1,75 +1,48 @@
-//! Sockets by which this process and a mediator of the whole device speak.
+//! How a program finds a mediator of the whole device, and the sockets by which they speak.
 //!
-//! Nothing here is a cancellation point for the program, and `errno` stays: whoever calls
-//! this sees to it.
+//! Whoever serves a program that does not know of it sees to it that no call of these is a
+//! cancellation point for that, and that `errno` stays.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_short, c_void};
 use core::mem::{MaybeUninit, zeroed};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use milieu_threads::kernel;
-use milieu_threads::packet::{BYTES_MAX, Packet};
-
-use crate::real;
+use crate::kernel::{self, Errno, call};
+use crate::packet::{BYTES_MAX, Packet};
 
 /// How long an answer is waited for.
 const PATIENCE_MILLISECONDS: c_int = 2000;
 
 const KIND: c_int = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
 
-/// A place for a file that stays open. A program may close it, and have another by its
-/// number.
-pub struct Place {
-    number: AtomicI32,
-    /// Which file it is.
-    file: AtomicU64,
+/// Where a mediator may be for a program that was begun without settings, as one that is
+/// linked with the preload: that of its user, or that of the device.
+pub fn usual_socket() -> Option<&'static str> {
+    const OF_DEVICE: &CStr = c"/run/milieu/mediator";
+    const IN_FOLDER: &[u8] = b"/milieu/mediator\0";
+    let is_there = |path: &CStr| {
+        // SAFETY: reads the path.
+        kernel::unnoticed(|| unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 })
+    };
+    let mut space = [0; 256];
+    let mut of_user = || {
+        // SAFETY: has no arguments; the name ends with a zero, and the text stays for now.
+        let folder = unsafe {
+            let folder = libc::getenv(c"XDG_RUNTIME_DIR".as_ptr());
+            let is_root = libc::geteuid() == 0;
+            (!is_root && !folder.is_null()).then(|| CStr::from_ptr(folder).to_bytes())?
+        };
+        let (start, rest) = space.split_at_mut_checked(folder.len())?;
+        start.copy_from_slice(folder);
+        rest.get_mut(..IN_FOLDER.len())?.copy_from_slice(IN_FOLDER);
+        let path = CStr::from_bytes_until_nul(&space).ok()?;
+        (folder.starts_with(b"/") && is_there(path)).then(|| kernel::keep(path.to_bytes()).ok())?
+    };
+    let found = of_user().or_else(|| is_there(OF_DEVICE).then_some(OF_DEVICE))?;
+    found.to_str().ok()
 }
 
-impl Place {
-    pub const fn new() -> Place {
-        Place {
-            number: AtomicI32::new(-1),
-            file: AtomicU64::new(0),
-        }
-    }
-
-    /// Whether there is one, as far as we know.
-    #[inline]
-    pub fn is_taken(&self) -> bool {
-        self.number.load(Ordering::Acquire) >= 0
-    }
-
-    /// The number, and which file has it.
-    pub fn get(&self) -> Option<(c_int, u64)> {
-        let number = self.number.load(Ordering::Acquire);
-        (number >= 0).then(|| (number, self.file.load(Ordering::Acquire)))
-    }
-
-    /// Puts a file there; whatever is there is forgotten.
-    pub fn put(&self, number: c_int, file: u64) {
-        self.number.store(-1, Ordering::Release);
-        self.file.store(file, Ordering::Release);
-        self.number.store(number, Ordering::Release);
-    }
-
-    /// Takes this file from there; false if another thread has.
-    pub fn take(&self, number: c_int) -> bool {
-        let (new, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-        let exchanged = self.number.compare_exchange(number, -1, new, failure);
-        exchanged.is_ok()
-    }
-
-    /// Closes what is there, if it is what it was.
-    pub fn close(&self) {
-        if let Some((number, file)) = self.get() {
-            if self.take(number) && file_of(number) == file {
-                close(number);
-            }
-        }
-    }
-}
-
+/// Closes one.
 pub fn close(descriptor: c_int) {
     // SAFETY: it is ours.
     kernel::unnoticed(|| unsafe { libc::close(descriptor) });
@@ -106,13 +79,14 @@ pub struct Answered {
 }
 
 impl Answered {
+    /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 }
 
 /// Calls who listens there. False if nobody does.
-pub fn call(socket: c_int, path: &[u8]) -> bool {
+pub fn call_up(socket: c_int, path: &[u8]) -> bool {
     // SAFETY: zeros are an address, and the call reads as much as there is.
     unsafe {
         let mut address: libc::sockaddr_un = zeroed();
@@ -130,16 +104,10 @@ pub fn call(socket: c_int, path: &[u8]) -> bool {
 /// Waits for an answer; none if there is none in good time, or nobody any more.
 pub fn answer(socket: c_int) -> Option<Answered> {
     const TRIES: u32 = 16;
-    let mut file = libc::pollfd {
-        fd: socket,
-        events: libc::POLLIN,
-        revents: 0,
-    };
     // Signals may come meanwhile.
-    let is_ready = |_| {
-        // SAFETY: asks about one file.
-        let ready = unsafe { real::poll(&mut file, 1, PATIENCE_MILLISECONDS) };
-        (ready >= 0 || kernel::last_error() != libc::EINTR).then_some(ready == 1)
+    let is_ready = |_| match poll(socket, libc::POLLIN, PATIENCE_MILLISECONDS) {
+        Err(Errno(libc::EINTR)) => None,
+        said => Some(said.is_ok_and(|it| it.is_some())),
     };
     if (0..TRIES).find_map(is_ready) != Some(true) {
         return None;
@@ -148,28 +116,46 @@ pub fn answer(socket: c_int) -> Option<Answered> {
         bytes: [0; BYTES_MAX],
         length: 0,
     };
-    let into = answered.bytes.as_mut_ptr().cast();
+    let into = answered.bytes.as_mut_ptr() as usize;
+    let flags = libc::MSG_DONTWAIT as usize;
+    let arguments = [socket as usize, into, BYTES_MAX, flags, 0, 0];
     // SAFETY: writes as many bytes as there are.
-    let read = unsafe { real::recv(socket, into, BYTES_MAX, libc::MSG_DONTWAIT) };
-    answered.length = usize::try_from(read).unwrap_or(0);
+    answered.length = unsafe { call(libc::SYS_recvfrom, arguments) }.ok()?;
     (answered.length > 0).then_some(answered)
 }
 
 /// Whether whoever was called is there.
 pub fn is_answered(socket: c_int) -> bool {
+    match poll(socket, 0, 0) {
+        Ok(None) => true,
+        Ok(Some(events)) => events & (libc::POLLHUP | libc::POLLERR) == 0,
+        Err(_) => false,
+    }
+}
+
+/// Waits until something of this can be done with a socket, or it is over: what it is; none
+/// if there is nothing in so many milliseconds.
+fn poll(socket: c_int, events: c_short, milliseconds: c_int) -> Result<Option<c_short>, Errno> {
     let mut file = libc::pollfd {
         fd: socket,
-        events: 0,
+        events,
         revents: 0,
     };
-    // SAFETY: asks about one file, and waits for nothing.
-    let said = unsafe { real::poll(&mut file, 1, 0) };
-    said == 0 || (said == 1 && file.revents & (libc::POLLHUP | libc::POLLERR) == 0)
+    // SAFETY: zeros are no time.
+    let mut span: libc::timespec = unsafe { zeroed() };
+    span.tv_sec = (milliseconds / 1000) as _;
+    span.tv_nsec = (milliseconds % 1000 * 1_000_000) as _;
+    let (file_at, span_at) = (&raw mut file as usize, &raw mut span as usize);
+    // Not the C library's, which is a cancellation point.
+    // SAFETY: asks about one file.
+    let ready = unsafe { call(libc::SYS_ppoll, [file_at, 1, span_at, 0, 0, 0]) }?;
+    Ok((ready > 0).then_some(file.revents))
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
+    /// It was said.
     Yes,
     /// There are so many that have not been heard.
     Full,
@@ -190,13 +176,7 @@ pub fn say(socket: c_int, packet: &Packet) -> Sent {
 /// Waits for a moment until something can be said.
 pub fn wait_for_room(socket: c_int) {
     const PATIENCE_MILLISECONDS: c_int = 5;
-    let mut file = libc::pollfd {
-        fd: socket,
-        events: libc::POLLOUT,
-        revents: 0,
-    };
-    // SAFETY: asks about one file.
-    unsafe { real::poll(&mut file, 1, PATIENCE_MILLISECONDS) };
+    let _ = poll(socket, libc::POLLOUT, PATIENCE_MILLISECONDS);
 }
 
 fn sent_of(sent: isize, length: usize) -> Sent {
