@@ -72,6 +72,28 @@ pub fn new() -> Option<c_int> {
     }
 }
 
+/// A socket that is closed when this is dropped.
+#[derive(Debug)]
+pub struct Socket(c_int);
+
+impl Socket {
+    /// One that nobody has called yet.
+    pub fn new() -> Option<Socket> {
+        new().map(Socket)
+    }
+
+    /// Its number.
+    pub fn number(&self) -> c_int {
+        self.0
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        close(self.0);
+    }
+}
+
 /// What somebody has answered.
 pub struct Answered {
     bytes: [u8; BYTES_MAX],

@@ -4,7 +4,8 @@
  *   crowd hold N [KIB]       N threads at once, until the standard input ends; none goes
  *                            deeper than that
  *   crowd churn N ALIVE      N threads one after the other, so many at once
- *   crowd deep KIB TIMES     threads of one kind that go so deep, one after the other
+ *   crowd deep KIB TIMES     threads of one kind that go so deep, one after the other, and
+ *                            what the first takes of the address space, in KiB
  *
  * It prints a line of `name number` pairs. */
 #define _GNU_SOURCE
@@ -18,6 +19,7 @@
 struct work {
     size_t kib;
     int is_to_stay;
+    int is_to_wait;        /* until the lock is free */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,6 +44,10 @@ static void *live(void *argument)
 {
     struct work *work = argument;
     char top;
+    if (work->is_to_wait) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
     descend(&top, work->kib << 10);
     if (!work->is_to_stay)
         return NULL;
@@ -224,10 +230,17 @@ static int deep(size_t kib, unsigned times)
 {
     for (unsigned i = 0; i < times; ++i) {
         pthread_t thread;
-        struct work work = {kib, 0};
+        struct work work = {kib, 0, 1};
+        pthread_mutex_lock(&lock);
+        long before = status_kib("VmSize:");
         if (pthread_create(&thread, NULL, recursive, &work) != 0)
             return 1;
+        long taken = status_kib("VmSize:") - before;
+        pthread_mutex_unlock(&lock);
         pthread_join(thread, NULL);
+        /* What the last one leaves may be the next one's, which takes nothing new then. */
+        if (i == 0)
+            printf("taken %ld ", taken);
     }
     printf("ended %u\n", times);
     return 0;

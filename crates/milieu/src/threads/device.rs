@@ -2,13 +2,12 @@
 //! threads in the place of the program's own.
 
 use std::ffi::c_int;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use milieu_threads::device::{self, Sent};
+use milieu_threads::device::{self, Sent, Socket};
 use milieu_threads::kernel;
 use milieu_threads::packet::{Answer, Packet};
 use milieu_threads::rung::scheduling;
@@ -20,11 +19,11 @@ const GRACE_NS: u64 = 1_000_000_000;
 /// Whom a program is to be served by, if he is there.
 pub(super) struct Device {
     path: PathBuf,
-    socket: Mutex<Option<OwnedFd>>,
+    socket: Mutex<Option<Socket>>,
     /// Whether there is a socket.
     serves: AtomicBool,
-    /// It does not want this program.
-    has_refused: AtomicBool,
+    /// Why it does not want this program.
+    refusal: OnceLock<String>,
     /// When it has gone; 0 at first.
     lost_ns: Mutex<u64>,
 }
@@ -44,7 +43,7 @@ impl Device {
             path,
             socket: Mutex::default(),
             serves: AtomicBool::new(false),
-            has_refused: AtomicBool::new(false),
+            refusal: OnceLock::new(),
             lost_ns: Mutex::default(),
         })
     }
@@ -60,32 +59,33 @@ impl Device {
         lost_ns != 0 && kernel::boot_time_ns() < lost_ns.saturating_add(GRACE_NS)
     }
 
-    /// Whether somebody listens there, and wants this program.
+    /// Whether somebody listens there who has not refused this program.
     pub fn is_there(&self) -> bool {
-        !self.has_refused.load(Ordering::Acquire) && self.call_up().is_some()
+        self.refusal().is_none() && self.call_up().is_some()
     }
 
-    fn call_up(&self) -> Option<OwnedFd> {
-        let socket = device::new()?;
-        // SAFETY: it is new, and nobody else's.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    /// Why it does not want this program.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.get().map(String::as_str)
+    }
+
+    fn call_up(&self) -> Option<Socket> {
+        let socket = Socket::new()?;
         let path = self.path.as_os_str().as_bytes();
-        device::call_up(socket.as_raw_fd(), path).then_some(socket)
+        device::call_up(socket.number(), path).then_some(socket)
     }
 
-    /// Hands the table over, unless that has been done; whether this program is served. Why it
-    /// is not is told once.
+    /// Hands the table over, unless that has been done; whether this program is served.
     pub fn register(&self, table: &Table) -> bool {
-        if self.serves() || self.has_refused.load(Ordering::Acquire) {
+        if self.serves() || self.refusal().is_some() {
             return self.serves();
         }
         let Some(socket) = self.call_up() else {
             return false;
         };
-        let (is_served, why) = enlist(socket.as_raw_fd(), table);
+        let (is_served, why) = enlist(socket.number(), table);
         if let Some(why) = why {
-            self.has_refused.store(true, Ordering::Release);
-            eprintln!("milieu: the mediator of this device does not serve this program: {why}");
+            let _ = self.refusal.set(why);
         }
         if is_served {
             *self.socket() = Some(socket);
@@ -97,7 +97,7 @@ impl Device {
     /// Looks whether it is still there; whether it is.
     pub fn attend(&self) -> bool {
         let mut socket = self.socket();
-        let is_there = |it: &OwnedFd| device::is_answered(it.as_raw_fd());
+        let is_there = |it: &Socket| device::is_answered(it.number());
         if !socket.as_ref().is_some_and(is_there) {
             self.lose(&mut socket);
         }
@@ -154,7 +154,7 @@ impl Device {
             return;
         }
         let mut socket = self.socket();
-        let Some(number) = socket.as_ref().map(OwnedFd::as_raw_fd) else {
+        let Some(number) = socket.as_ref().map(Socket::number) else {
             return;
         };
         let mut said = device::say(number, packet);
@@ -170,7 +170,7 @@ impl Device {
         }
     }
 
-    fn lose(&self, socket: &mut Option<OwnedFd>) {
+    fn lose(&self, socket: &mut Option<Socket>) {
         if socket.take().is_some() {
             self.serves.store(false, Ordering::Release);
             let mut lost_ns = self.lost_ns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,7 +178,7 @@ impl Device {
         }
     }
 
-    fn socket(&self) -> MutexGuard<'_, Option<OwnedFd>> {
+    fn socket(&self) -> MutexGuard<'_, Option<Socket>> {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

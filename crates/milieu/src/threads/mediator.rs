@@ -139,6 +139,12 @@ impl Mediator {
         self.shared.device.as_ref().is_some_and(Device::serves)
     }
 
+    /// Why the mediator of the device does not serve this program, if it has refused that.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&str> {
+        self.shared.device.as_ref()?.refusal()
+    }
+
     /// By which means threads are mediated, and whether they return; nothing if
     /// they are only listed, or mediated by the preload or for the whole device.
     #[must_use]
@@ -640,14 +646,11 @@ fn mediate(program: &Program) {
     if program.rung().is_some() {
         return;
     }
-    let begun = match program.is_resting() {
-        true => program.go_on(|_| ()).map(|()| None),
-        false => best(&probe())
-            .map(|it| program.mediate(it, |_| ()))
-            .transpose(),
-    };
-    if let Err(error) = begun {
-        eprintln!("milieu: threads are not mediated: {error}");
+    // Where that does not work any more, nobody is moved, as `Mediator::rung` tells.
+    if program.is_resting() {
+        let _ = program.go_on(|_| ());
+    } else if let Some(rung) = best(&probe()) {
+        let _ = program.mediate(rung, |_| ());
     }
 }
 
