@@ -262,7 +262,7 @@ struct Documented {
 const DOCUMENTED: &[Documented] = &[
     Documented {
         page: "milieu",
-        headers: &["milieu.h"],
+        headers: &["milieu.h", "milieu/actions.h"],
         summary: "the C interface of Milieu",
         see_also: &[
             ("milieu", "1"),

@@ -183,7 +183,7 @@ fn the_preload_serves_programs_of_32_bits() {
 
 /// The pages of headers, and the headers that each describes.
 const PAGES: &[(&str, &[&str])] = &[
-    ("milieu", &["milieu.h"]),
+    ("milieu", &["milieu.h", "milieu/actions.h"]),
     ("milieu-engines", &["milieu/engines.h"]),
     ("milieu-files", &["milieu/files.h"]),
     ("milieu-foreign", &["milieu/foreign.h"]),

@@ -36,6 +36,7 @@ fn library() -> PathBuf {
         "benches/operations.ini",
         "include/milieu.h",
         "include/milieu.hpp",
+        "include/milieu/actions.h",
         "include/milieu/actions.hpp",
         "include/milieu/entering.hpp",
         "include/milieu/layers.hpp",

@@ -31,6 +31,8 @@ fn program<'a>(
     }
 }
 
+/// The header of actions, which `milieu.h` includes.
+const ACTIONS: &str = "milieu/actions.h";
 /// The header of files.
 const FILES: &str = "milieu/files.h";
 /// The headers of streams.
@@ -51,7 +53,7 @@ const FOREIGN: &str = "milieu/foreign.h";
 
 /// The functions that the headers declare.
 fn declared() -> BTreeSet<String> {
-    let mut headers = vec!["milieu.h", FILES];
+    let mut headers = vec!["milieu.h", ACTIONS, FILES];
     if cfg!(feature = "stream") {
         headers.extend(STREAMS);
         headers.extend([RIGHTS, MODES]);
@@ -182,7 +184,7 @@ fn every(source: &str, headers: &[&str], arguments: impl Fn(&Path) -> Vec<OsStri
 
 #[test]
 fn every_function_is_misused_in_every_way() {
-    every("every.c", &["milieu.h", FILES], |folder| {
+    every("every.c", &["milieu.h", ACTIONS, FILES], |folder| {
         let files = folder.join("files");
         let _ = fs::remove_dir_all(&files);
         fs::create_dir(&files).expect("a folder for settings");

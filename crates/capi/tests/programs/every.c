@@ -1,6 +1,6 @@
-/* Every function of milieu.h and milieu/files.h with every kind of misuse that it can be told of.
- * With an empty folder as its argument all rows are run; `list` prints their names, which have to be
- * those of the headers. */
+/* Every function of milieu.h, of milieu/actions.h, which it includes, and of milieu/files.h with every
+ * kind of misuse that it can be told of. With an empty folder as its argument all rows are run; `list`
+ * prints their names, which have to be those of the headers. */
 
 #include "check.h"
 #include "station.h"
