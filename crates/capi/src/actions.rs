@@ -5,11 +5,15 @@ use std::ffi::c_void;
 use milieu::{Activation, Coordinator as Shared, Registration, context::SwitchError};
 
 use crate::{
-    abi::{MILIEU_CYCLE, MILIEU_OK, milieu_destroy, milieu_layer, milieu_result, milieu_text},
+    abi::{
+        MILIEU_CYCLE, MILIEU_OK, MILIEU_UNFIT, milieu_destroy, milieu_layer, milieu_layout,
+        milieu_result, milieu_text,
+    },
     call::{Before, CallbackFailed, Failure, call, null, out},
-    context::each_by,
+    context::{each_by, no_value},
     coordinator::{Coordinator, milieu_coordinator},
     handle::{self, Slot, handle},
+    layout,
     lent::{Lend, Lent},
     scope::{User, milieu_evaluate},
 };
@@ -220,6 +224,32 @@ pub unsafe extern "C" fn milieu_activation_activate(
         };
         let switched = activation.activate(milieu::Named(id, value));
         switched.map_err(cycle)
+    })
+}
+
+/// Activates a contextual value as a layer in the context that switches, whose environment may be
+/// another than the value's.
+///
+/// # Safety
+///
+/// As `milieu.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn milieu_activation_activate_value(
+    activation: *mut milieu_activation,
+    layout: *const milieu_layout,
+    value: u32,
+) -> milieu_result {
+    call(|| {
+        // SAFETY: as the caller vouches.
+        let (activation, layout) =
+            unsafe { (find(activation.cast_const())?, layout::read(layout)?) };
+        let (index, count) = (value as usize, layout.values().len());
+        if index >= count {
+            return Err(no_value(value, count));
+        }
+        let following = activation.following(layout, index);
+        let following = following.map_err(|error| Failure::new(MILIEU_UNFIT, error))?;
+        activation.activate(following).map_err(cycle)
     })
 }
 

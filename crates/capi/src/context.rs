@@ -123,7 +123,7 @@ impl Context {
 
 #[cold]
 #[inline(never)]
-fn no_value(value: u32, count: usize) -> Failure {
+pub(crate) fn no_value(value: u32, count: usize) -> Failure {
     Failure::new(
         MILIEU_NO_SUCH,
         format_args!("there is no value {value}: the environment has {count}"),

@@ -262,6 +262,8 @@ unsafe extern "C" fn act(user: *mut c_void, activation: *mut milieu_activation) 
         assert_eq!(milieu_activation_value(activation, &mut value), MILIEU_OK);
         assert_eq!(read(value), "1");
         assert_eq!(milieu_context_sync(user.cast()), MILIEU_BUSY);
+        let followed = milieu_activation_activate_value(activation, &layout(), 2);
+        assert_eq!(followed, MILIEU_OK);
         milieu_activation_activate(activation, layer("security", "A"))
     }
 }

@@ -15,11 +15,11 @@ use std::{
 };
 
 use crate::{
-    Coordinator, Layer, SwitchError,
+    Coordinator, Following, Layer, Layout, OpenError, SwitchError,
     coordinator::Inner,
     core::Core,
     failure::{Failed, go_on},
-    layer::{Binding, Global, Id, Switch},
+    layer::{Binding, Global, Id, Switch, layer_of},
     resolve::Slot,
     sync::{self, Condvar, Mutex, lock, thread_local},
 };
@@ -132,6 +132,24 @@ impl Activation<'_> {
     /// As [`activate`](Activation::activate).
     pub fn deactivate_named(&mut self, id: &str) -> Result<(), SwitchError> {
         self.deactivate_id(Id::Dynamic(id))
+    }
+
+    /// A contextual value as a layer, by its place in what describes an environment: any, for
+    /// one action runs for contexts of several. Compare [`value`](crate::value).
+    ///
+    /// # Errors
+    ///
+    /// Fails where no environment of the coordinator has the value, and none could.
+    ///
+    /// # Panics
+    ///
+    /// Panics where there is no such value.
+    pub fn following(&self, layout: &'static Layout, index: usize) -> Result<Following, OpenError> {
+        let descriptor = &layout.values()[index];
+        Ok(Following {
+            id: layer_of(descriptor),
+            spec: self.core.spec(descriptor)?,
+        })
     }
 
     /// Says that the action has failed, for one that cannot panic: what a panic

@@ -22,7 +22,7 @@ use std::{
 use milieu_keys::{NameError, Pattern, sort};
 
 use crate::{
-    Descriptor,
+    Descriptor, OpenError,
     arena::Arena,
     back::Back,
     batch::{ArrayEdit, Edit},
@@ -636,12 +636,12 @@ impl Core {
     }
 
     /// The specification of a value, registered in this coordinator or made for the occasion.
-    pub fn spec(&self, descriptor: &Descriptor) -> Arc<ValueSpec> {
+    pub fn spec(&self, descriptor: &Descriptor) -> Result<Arc<ValueSpec>, OpenError> {
         let mut schema = lock(&self.inner.schema);
-        schema.value(descriptor.pattern).unwrap_or_else(|| {
-            let made = schema.describe_value(descriptor);
-            made.unwrap_or_else(|error| panic!("{error}"))
-        })
+        match schema.value(descriptor.pattern) {
+            Some(known) => Ok(known),
+            None => schema.describe_value(descriptor),
+        }
     }
 
     /// A thread-based layer with the specifications of the values it reads.

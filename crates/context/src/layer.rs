@@ -397,7 +397,9 @@ impl<V: Value> Switch for ValueLayer<V> {
     }
     fn binding(&self, core: &Core) -> Binding<'_> {
         let descriptor = &<V::Environment as crate::Environment>::VALUES[V::INDEX];
-        Binding::Bound(Arc::new(Bound::Value(core.spec(descriptor))))
+        let spec = core.spec(descriptor);
+        let spec = spec.unwrap_or_else(|error| panic!("{error}"));
+        Binding::Bound(Arc::new(Bound::Value(spec)))
     }
 }
 

@@ -156,6 +156,51 @@ fn a_layer_that_each_context_evaluates_may_be_no_type() {
 }
 
 #[test]
+fn an_action_activates_values_of_any_environment() {
+    let described = |pattern, metadata: &[(&'static str, &'static str)]| {
+        let value = LayoutValue {
+            pattern,
+            offset: 0,
+            kind: Kind::Text,
+            metadata: metadata.to_vec(),
+        };
+        Layout::of(&[value], size_of::<Text>(), align_of::<Text>()).unwrap()
+    };
+    let other = described("/other/%session%/language", &[("default", "de")]);
+    let wrong = described("no name", &[]);
+    let back = described("/back/%language%", &[("layer/name", "language")]);
+    let coordinator = Coordinator::new();
+    let (mut here, mut there) = (open(&coordinator), open(&coordinator));
+    let registration = coordinator.on_activation_named("alarm", move |it| {
+        assert!(it.following(wrong, 0).is_err());
+        let closing = it.following(back, 0).unwrap();
+        assert!(it.activate(closing).is_err(), "it depends on itself");
+        let layout = if it.value() == "other" {
+            other
+        } else {
+            layout()
+        };
+        let index = if it.value() == "other" { 0 } else { LANGUAGE };
+        let following = it.following(layout, index).unwrap();
+        it.activate(following).unwrap();
+    });
+    here.activate(&Named("alarm", "active")).unwrap();
+    there.enter(Named("session", "anna"));
+    there.sync();
+    there.set(LANGUAGE, "fr").unwrap();
+    assert_eq!(here.name(INTERVAL), "/station/en/interval");
+    assert_eq!(there.name(INTERVAL), "/station/fr/interval");
+    here.activate(&Named("alarm", "other")).unwrap();
+    assert_eq!(here.name(INTERVAL), "/station/de/interval");
+    coordinator
+        .assign("/other/anna/language", "it", None)
+        .unwrap();
+    there.sync();
+    assert_eq!(there.name(INTERVAL), "/station/it/interval");
+    drop(registration);
+}
+
+#[test]
 fn what_is_not_allowed_does_nothing() {
     let coordinator = Coordinator::new();
     let allowed = Allowed {

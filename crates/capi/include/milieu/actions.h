@@ -59,6 +59,18 @@ MILIEU_CHECKED milieu_result milieu_activation_value(const milieu_activation *ac
 MILIEU_CHECKED milieu_result milieu_activation_activate(milieu_activation *activation,
     milieu_layer layer);
 
+/**
+ * Activates a contextual value as a layer in the context that switches: in each context its own
+ * value, as milieu_context_activate_value. An action runs for contexts of any environment, so that
+ * `layout` says whose number `value` is: `station_layout(), STATION_AT_SW_LANGUAGE`. The context that
+ * switches may have another one.
+ *
+ * MILIEU_NO_SUCH: the environment has no such value. MILIEU_WRONG_LAYOUT, MILIEU_UNFIT: there cannot
+ * be such an environment, or such a value.
+ */
+MILIEU_CHECKED milieu_result milieu_activation_activate_value(milieu_activation *activation,
+    const milieu_layout *layout, uint32_t value);
+
 /** Deactivates a layer in the context that switches. */
 MILIEU_CHECKED milieu_result milieu_activation_deactivate(milieu_activation *activation,
     milieu_text id);

@@ -41,6 +41,14 @@ public:
     }
     /** Activates a layer by its id. */
     void activate(const Named &layer) const { activate<Named>(layer); }
+    /**
+     * Activates a contextual value as a layer: in each context its own value. Where no value is at
+     * hand, its class says which: `it.activate(follow<station::Station::Language>())`.
+     */
+    void activate(Following following) const {
+        detail::check(milieu_activation_activate_value(
+            activation_, following.layout(), following.index));
+    }
     /** Deactivates a layer in the context that switches. `args` are needed only where its `id()` is not static. */
     template <class L, class... Args>
     void deactivate(Args &&...args) const {

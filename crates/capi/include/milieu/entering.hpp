@@ -71,6 +71,8 @@ private:
 /** A contextual value as a layer: what follow() makes. */
 struct Following {
     std::uint32_t index;
+    /** Describes the environment that the value is of. */
+    const milieu_layout *(*layout)() noexcept;
 };
 
 namespace detail {
@@ -113,11 +115,16 @@ inline milieu_any_layer any_layer(const Held<Taken> &held) noexcept {
 
 } // namespace detail
 
-/** For with() and activate(): a layer that follows a contextual value. */
+/** For with() and activate(): a layer that follows a contextual value, of this class. */
+template <class V>
+constexpr Following follow() noexcept {
+    static_assert(detail::is_value<V>::value, "a layer follows a contextual value");
+    return {V::index, V::environment::layout_};
+}
+/** The same of a value that is at hand. */
 template <class V>
 constexpr Following follow(const V &) noexcept {
-    static_assert(detail::is_value<V>::value, "a layer follows a contextual value");
-    return {V::index};
+    return follow<V>();
 }
 
 /** Layers that will be entered together: each value is updated once, and of two with one id the last wins. */

@@ -508,6 +508,92 @@ static void thread_based_layers_of_actions(void) {
     milieu_coordinator_free(coordinator);
 }
 
+struct followed {
+    const milieu_layout *layout;
+    uint32_t value;
+    milieu_result expected;
+    const char *says;
+};
+
+static milieu_result follow(void *user, milieu_activation *activation) {
+    const struct followed *it = user;
+    EXPECT(it->expected, milieu_activation_activate_value(activation, it->layout, it->value));
+    if (it->says) SAYS(it->says);
+    return MILIEU_OK;
+}
+
+/* An environment of one text. */
+static milieu_layout of_one(const milieu_value *value) {
+    milieu_layout layout = {
+        MILIEU_ABI, 1, value, sizeof(milieu_text), MILIEU_ALIGNOF(milieu_text)};
+    return layout;
+}
+
+/* An action activates values of any environment, whichever the context that switches has. */
+static void values_of_actions(void) {
+    milieu_coordinator *coordinator;
+    milieu_context *cx, *other;
+    const struct station *env, *there;
+    milieu_registration *registration;
+    milieu_frame frame;
+    milieu_text tamper = milieu_text_of("tamper"), language = milieu_text_of("language"), value;
+    const milieu_entry german[] = {{"default", "de"}}, back[] = {{"layer/name", "language"}};
+    const milieu_value elsewhere = {"/other/%session%/language", 0, MILIEU_TEXT, 1, german};
+    const milieu_value unnamed = {"no name", 0, MILIEU_TEXT, 0, NULL};
+    const milieu_value closing = {"/other/%language%/name", 0, MILIEU_TEXT, 1, back};
+    const milieu_value array = {"/other", 0, MILIEU_TEXT | MILIEU_ARRAY, 0, NULL};
+    milieu_layout its = of_one(&elsewhere), wrong = of_one(&unnamed), cycle = of_one(&closing);
+    milieu_layout old = its, longer = of_one(&array);
+    old.abi = MILIEU_ABI + 1;
+    longer.size = 2 * sizeof(milieu_text);
+    struct followed follows = {station_layout(), STATION_AT_STATION_LANGUAGE, MILIEU_OK, NULL};
+    OK(milieu_coordinator_new(&coordinator));
+    OK(milieu_coordinator_assign(
+        coordinator, milieu_text_of("/station/de/hello"), milieu_text_of("Hallo")));
+    OK(milieu_coordinator_assign(
+        coordinator, milieu_text_of("/station/anna/language"), milieu_text_of("de")));
+    OK(station_new(coordinator, NULL, &cx, &env));
+    OK(station_new(coordinator, NULL, &other, &there));
+    OK(milieu_context_enter(other, milieu_layer_of("session", "anna"), &frame));
+    OK(milieu_coordinator_on_activation(coordinator, tamper, follow, &follows, NULL, &registration));
+    OK(milieu_context_activate(cx, milieu_layer_of("tamper", "1")));
+    OK(milieu_context_sync(other));
+    CHECK(milieu_text_is(env->station.hello, "Hello"));
+    CHECK(milieu_text_is(there->station.hello, "Hallo"));
+    OK(milieu_context_set_text(cx, STATION_AT_STATION_LANGUAGE, milieu_text_of("de")));
+    CHECK(milieu_text_is(env->station.hello, "Hallo"));
+
+    /* One that no context of the program has. */
+    follows.layout = &its;
+    follows.value = 0;
+    OK(milieu_context_unset(cx, STATION_AT_STATION_LANGUAGE));
+    CHECK(milieu_text_is(env->station.hello, "Hello"));
+    OK(milieu_context_activate(cx, milieu_layer_of("tamper", "2")));
+    CHECK(milieu_text_is(env->station.hello, "Hallo"));
+    OK(milieu_context_deactivate(cx, language));
+
+    /* What is wrong of it changes nothing. */
+    const struct followed refused[] = {
+        {NULL, 0, MILIEU_NULL, "`layout`"},
+        {&its, 1, MILIEU_NO_SUCH, "there is no value 1: the environment has 1"},
+        {station_layout(), UINT32_MAX, MILIEU_NO_SUCH, "there is no value"},
+        {&old, 0, MILIEU_WRONG_LAYOUT, "`layout`"},
+        {&wrong, 0, MILIEU_UNFIT, "no name"},
+        {&longer, 0, MILIEU_UNFIT, "/other"},
+        {&cycle, 0, MILIEU_CYCLE, "layer `language` would depend on itself"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        follows = refused[i];
+        OK(milieu_context_activate(cx, milieu_layer_of("tamper", i % 2 ? "3" : "4")));
+        OK(milieu_context_layer(cx, language, &value));
+        CHECK(value.length == 0);
+    }
+    milieu_registration_free(registration);
+    OK(milieu_context_free(cx));
+    OK(milieu_context_free(other));
+    milieu_coordinator_free(coordinator);
+}
+
 static void policies(void) {
     milieu_coordinator *coordinator;
     milieu_context *cx;
@@ -592,6 +678,7 @@ int main(int argc, char **argv) {
     actions();
     thread_based_layers();
     thread_based_layers_of_actions();
+    values_of_actions();
     policies();
     files(argv[1]);
     return 0;

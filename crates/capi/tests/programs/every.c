@@ -130,6 +130,8 @@ static milieu_layer layer(struct arguments *a) {
     R(milieu_activation_layer, OF(activation), LENT | OUT, a->activation, a->out)             \
     R(milieu_activation_value, OF(activation), LENT | OUT, a->activation, a->out)             \
     R(milieu_activation_activate, OF(activation), LENT | TEXT, a->activation, layer(a))       \
+    R(milieu_activation_activate_value, OF(activation), LENT | VALUE, a->activation,          \
+        station_layout(), a->value)                                                           \
     R(milieu_activation_activate_each, OF(activation), LENT | TEXT | CALLBACK, a->activation, \
         a->text, NULL, 0, a->evaluate, NULL, destroy)                                         \
     R(milieu_activation_deactivate, OF(activation), LENT | TEXT, a->activation, a->text)      \

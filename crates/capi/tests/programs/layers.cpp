@@ -181,8 +181,48 @@ static void thread_layers_of_actions() {
     ASSERT(tc.is_active<Tamper>() && !tc.layer("security"));
 }
 
+// A contextual value that an action activates is in each context its own.
+static void values_of_actions() {
+    using milieu::follow;
+    Coordinator c;
+    c.assign("/station/de/hello", "Hallo");
+    c.assign("/station/otto/language", "de");
+    Context tc(c), other(c);
+    auto otto = other.with<Session>("otto").enter();
+    auto registration = c.onLayerActivation<Tamper>([](milieu::Activation &it) {
+        it.activate(follow<station::Station::Language>());
+    });
+    tc.activate<Tamper>();
+    other.sync();
+    ASSERT(tc.layer("language") == "en" && other.layer("language") == "de");
+    ASSERT(tc->station.hello == "Hello" && other->station.hello == "Hallo");
+    tc->station.language = "de";
+    ASSERT(tc->station.hello == "Hallo");
+    tc.deactivate("language");
+    tc.deactivate<Tamper>();
+
+    // One that is at hand, of whichever context it is.
+    auto by_value = c.onLayerActivation<Security>(
+        [&language = other->station.language](milieu::Activation &it) { it.activate(follow(language)); });
+    tc.activate<Security>("A");
+    ASSERT(tc.layer("language") == "de");
+    tc.deactivate("language");
+
+    int refused = 0;
+    auto again = c.onLayerActivation("language", [&](milieu::Activation &it) {
+        try {
+            it.activate(follow<station::Station::Language>());
+        } catch (const milieu::Error &error) {
+            refused += error.result() == MILIEU_CYCLE;
+        }
+    });
+    tc.activate(follow(tc->station.language));
+    ASSERT(refused == 1 && tc.layer("language") == "de");
+}
+
 int main() {
     layers_by_ids();
     layers_of_any_kind();
     thread_layers_of_actions();
+    values_of_actions();
 }

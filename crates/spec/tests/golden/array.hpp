@@ -17,6 +17,7 @@ namespace array {
         struct Hosts final : ::milieu::Array<::milieu::Text, Hosts> {
             static constexpr ::std::uint32_t index = 0;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Array<::milieu::Text, Hosts>::operator=;
         };
         Hosts hosts;
@@ -34,6 +35,7 @@ namespace array {
             struct Ports final : ::milieu::Array<::std::uint16_t, Ports> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Array<::std::uint16_t, Ports>::operator=;
             };
             Ports ports;
@@ -50,6 +52,7 @@ namespace array {
         struct Ports final : ::milieu::ReadArray<::std::uint16_t, Ports> {
             static constexpr ::std::uint32_t index = 2;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
         };
         Ports ports;
 
@@ -71,6 +74,7 @@ namespace array {
             struct Severities final : ::milieu::Array<SeveritiesChoice, Severities> {
                 static constexpr ::std::uint32_t index = 3;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Array<SeveritiesChoice, Severities>::operator=;
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"info", "error"};
@@ -95,6 +99,7 @@ namespace array {
         struct HostsTimeout final : ::milieu::Value<::std::int32_t, HostsTimeout> {
             static constexpr ::std::uint32_t index = 4;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::int32_t, HostsTimeout>::operator=;
         };
         HostsTimeout hosts_timeout;

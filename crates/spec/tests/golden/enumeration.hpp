@@ -28,6 +28,7 @@ namespace enumeration {
             struct Level final : ::milieu::Value<LevelChoice, Level> {
                 static constexpr ::std::uint32_t index = 0;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<LevelChoice, Level>::operator=;
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"error", "warning", "very verbose"};
@@ -60,6 +61,7 @@ namespace enumeration {
             struct Language final : ::milieu::Value<LanguageChoice, Language> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<LanguageChoice, Language>::operator=;
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"c", "c++", "Self"};

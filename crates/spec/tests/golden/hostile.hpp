@@ -18,6 +18,7 @@ namespace hostile {
             struct Rust final : ::milieu::Value<::milieu_text, Rust> {
                 static constexpr ::std::uint32_t index = 0;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::milieu_text, Rust>::operator=;
             };
             Rust rust;
@@ -31,6 +32,7 @@ namespace hostile {
             struct Roff final : ::milieu::Value<::milieu_text, Roff> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::milieu_text, Roff>::operator=;
             };
             Roff roff;
@@ -44,6 +46,7 @@ namespace hostile {
             struct Table final : ::milieu::Value<::milieu_text, Table> {
                 static constexpr ::std::uint32_t index = 2;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::milieu_text, Table>::operator=;
             };
             Table table;
@@ -57,6 +60,7 @@ namespace hostile {
             struct UmlautGröße final : ::milieu::Value<::std::int32_t, UmlautGröße> {
                 static constexpr ::std::uint32_t index = 3;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::int32_t, UmlautGröße>::operator=;
             };
             UmlautGröße umlaut_größe;

@@ -17,6 +17,7 @@ namespace keywords {
             struct Match final : ::milieu::Value<bool, Match> {
                 static constexpr ::std::uint32_t index = 0;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<bool, Match>::operator=;
             };
             Match match;
@@ -29,6 +30,7 @@ namespace keywords {
             struct Own final : ::milieu::Value<::std::int32_t, Own> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::int32_t, Own>::operator=;
             };
             Own own;
@@ -45,6 +47,7 @@ namespace keywords {
             struct Layer final : ::milieu::Value<bool, Layer> {
                 static constexpr ::std::uint32_t index = 2;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<bool, Layer>::operator=;
             };
             Layer layer;
@@ -61,6 +64,7 @@ namespace keywords {
             struct U32 final : ::milieu::Value<::std::uint32_t, U32> {
                 static constexpr ::std::uint32_t index = 3;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::uint32_t, U32>::operator=;
             };
             U32 u32;
@@ -85,6 +89,7 @@ namespace keywords {
             struct Mode final : ::milieu::Value<ModeChoice, Mode> {
                 static constexpr ::std::uint32_t index = 4;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<ModeChoice, Mode>::operator=;
                 /** The texts that files and options use, in their order. */
                 static constexpr ::std::string_view texts[] = {"on", "off"};

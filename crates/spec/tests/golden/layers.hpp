@@ -17,6 +17,7 @@ namespace layers {
             struct Accuracy final : ::milieu::Value<::std::int32_t, Accuracy> {
                 static constexpr ::std::uint32_t index = 0;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::int32_t, Accuracy>::operator=;
             };
             Accuracy accuracy;
@@ -33,6 +34,7 @@ namespace layers {
             struct Devices final : ::milieu::Value<::std::int32_t, Devices> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::int32_t, Devices>::operator=;
             };
             Devices devices;

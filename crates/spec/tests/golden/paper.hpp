@@ -17,6 +17,7 @@ namespace paper {
             struct Enable final : ::milieu::Value<bool, Enable> {
                 static constexpr ::std::uint32_t index = 0;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<bool, Enable>::operator=;
             };
             Enable enable;
@@ -31,6 +32,7 @@ namespace paper {
         struct Value final : ::milieu::Value<::std::int32_t, Value> {
             static constexpr ::std::uint32_t index = 1;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::int32_t, Value>::operator=;
         };
         Value value;
@@ -45,6 +47,7 @@ namespace paper {
             struct Accuracy final : ::milieu::Value<::std::int32_t, Accuracy> {
                 static constexpr ::std::uint32_t index = 2;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::int32_t, Accuracy>::operator=;
             };
             Accuracy accuracy;
@@ -61,6 +64,7 @@ namespace paper {
         struct Version final : ::milieu::ReadOnlyValue<bool, Version> {
             static constexpr ::std::uint32_t index = 3;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::ReadOnlyValue<bool, Version>::operator=;
         };
         Version version;
@@ -77,6 +81,7 @@ namespace paper {
                 struct Language final : ::milieu::Value<::milieu_text, Language> {
                     static constexpr ::std::uint32_t index = 4;
                     static constexpr ::std::size_t offset() noexcept;
+                    using environment = Environment;
                     using ::milieu::Value<::milieu_text, Language>::operator=;
                 };
                 Language language;
@@ -89,6 +94,7 @@ namespace paper {
                 struct Hello final : ::milieu::Value<::milieu_text, Hello> {
                     static constexpr ::std::uint32_t index = 5;
                     static constexpr ::std::size_t offset() noexcept;
+                    using environment = Environment;
                     using ::milieu::Value<::milieu_text, Hello>::operator=;
                 };
                 Hello hello;

@@ -17,6 +17,7 @@ namespace readonly {
         struct Version final : ::milieu::ReadOnlyValue<bool, Version> {
             static constexpr ::std::uint32_t index = 0;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::ReadOnlyValue<bool, Version>::operator=;
         };
         Version version;
@@ -29,6 +30,7 @@ namespace readonly {
         struct Name final : ::milieu::Value<::milieu_text, Name> {
             static constexpr ::std::uint32_t index = 1;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::milieu_text, Name>::operator=;
         };
         Name name;

@@ -15,6 +15,7 @@ namespace root {
         struct Language final : ::milieu::Value<::milieu_text, Language> {
             static constexpr ::std::uint32_t index = 0;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::milieu_text, Language>::operator=;
         };
         Language language;
@@ -29,6 +30,7 @@ namespace root {
             struct Rows final : ::milieu::Value<::std::int32_t, Rows> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<::std::int32_t, Rows>::operator=;
             };
             Rows rows;

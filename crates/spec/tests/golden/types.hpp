@@ -17,6 +17,7 @@ namespace types {
             struct Yes final : ::milieu::Value<bool, Yes> {
                 static constexpr ::std::uint32_t index = 0;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<bool, Yes>::operator=;
             };
             Yes yes;
@@ -29,6 +30,7 @@ namespace types {
             struct Zero final : ::milieu::Value<bool, Zero> {
                 static constexpr ::std::uint32_t index = 1;
                 static constexpr ::std::size_t offset() noexcept;
+                using environment = Environment;
                 using ::milieu::Value<bool, Zero>::operator=;
             };
             Zero zero;
@@ -43,6 +45,7 @@ namespace types {
         struct Short final : ::milieu::Value<::std::int16_t, Short> {
             static constexpr ::std::uint32_t index = 2;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::int16_t, Short>::operator=;
         };
         Short short_;
@@ -55,6 +58,7 @@ namespace types {
         struct UnsignedShort final : ::milieu::Value<::std::uint16_t, UnsignedShort> {
             static constexpr ::std::uint32_t index = 3;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::uint16_t, UnsignedShort>::operator=;
         };
         UnsignedShort unsigned_short;
@@ -67,6 +71,7 @@ namespace types {
         struct Long final : ::milieu::Value<::std::int32_t, Long> {
             static constexpr ::std::uint32_t index = 4;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::int32_t, Long>::operator=;
         };
         Long long_;
@@ -79,6 +84,7 @@ namespace types {
         struct UnsignedLong final : ::milieu::Value<::std::uint32_t, UnsignedLong> {
             static constexpr ::std::uint32_t index = 5;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::uint32_t, UnsignedLong>::operator=;
         };
         UnsignedLong unsigned_long;
@@ -91,6 +97,7 @@ namespace types {
         struct LongLong final : ::milieu::Value<::std::int64_t, LongLong> {
             static constexpr ::std::uint32_t index = 6;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::int64_t, LongLong>::operator=;
         };
         LongLong long_long;
@@ -103,6 +110,7 @@ namespace types {
         struct UnsignedLongLong final : ::milieu::Value<::std::uint64_t, UnsignedLongLong> {
             static constexpr ::std::uint32_t index = 7;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::std::uint64_t, UnsignedLongLong>::operator=;
         };
         UnsignedLongLong unsigned_long_long;
@@ -115,6 +123,7 @@ namespace types {
         struct Float final : ::milieu::Value<float, Float> {
             static constexpr ::std::uint32_t index = 8;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<float, Float>::operator=;
         };
         Float float_;
@@ -127,6 +136,7 @@ namespace types {
         struct Double final : ::milieu::Value<double, Double> {
             static constexpr ::std::uint32_t index = 9;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<double, Double>::operator=;
         };
         Double double_;
@@ -140,6 +150,7 @@ namespace types {
         struct Unbounded final : ::milieu::Value<double, Unbounded> {
             static constexpr ::std::uint32_t index = 10;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<double, Unbounded>::operator=;
         };
         Unbounded unbounded;
@@ -152,6 +163,7 @@ namespace types {
         struct String final : ::milieu::Value<::milieu_text, String> {
             static constexpr ::std::uint32_t index = 11;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::milieu_text, String>::operator=;
         };
         String string;
@@ -164,6 +176,7 @@ namespace types {
         struct Untyped final : ::milieu::Value<::milieu_text, Untyped> {
             static constexpr ::std::uint32_t index = 12;
             static constexpr ::std::size_t offset() noexcept;
+            using environment = Environment;
             using ::milieu::Value<::milieu_text, Untyped>::operator=;
         };
         Untyped untyped;

@@ -171,6 +171,8 @@ impl Emitter<'_> {
             .line(format!("static constexpr ::std::uint32_t index = {index};"));
         self.out
             .line("static constexpr ::std::size_t offset() noexcept;");
+        // A class has another name: it begins with no small letter.
+        self.out.line("using environment = Environment;");
         if !(value.is_array && value.read_only) {
             self.out.line(format!("using {base}::operator=;"));
         }
