@@ -604,8 +604,7 @@ typedef struct milieu_any_layer {
 } milieu_any_layer;
 
 /**
- * As milieu_context_enter_all, of layers of any kind. MILIEU_INVALID: there is no such kind, or
- * more than one of them is MILIEU_CAPTURED.
+ * As milieu_context_enter_all, of layers of any kind. MILIEU_INVALID: there is no such kind.
  */
 MILIEU_CHECKED milieu_result milieu_context_enter_mixed(milieu_context *context,
     const milieu_any_layer *layers, size_t count, milieu_frame *frame);

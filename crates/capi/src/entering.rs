@@ -2,7 +2,7 @@
 
 use milieu::{
     Captured,
-    context::{Fixed, Following, Switch},
+    context::{Fixed, Following, LayerSet, Switch},
 };
 
 use crate::{
@@ -163,13 +163,15 @@ pub unsafe extern "C" fn milieu_context_enter_mixed(
 enum Mixed<'a> {
     Fixed(Fixed<'a>),
     Following(Following),
+    Captured(&'a Captured),
 }
 
 impl Mixed<'_> {
-    fn switch(&self) -> &dyn Switch {
+    fn set(&self) -> &dyn LayerSet {
         match self {
             Mixed::Fixed(fixed) => fixed,
             Mixed::Following(following) => following,
+            Mixed::Captured(captured) => captured,
         }
     }
 }
@@ -182,43 +184,25 @@ unsafe fn enter_mixed(
     layers: &[milieu_any_layer],
 ) -> Result<milieu_frame, Failure> {
     let mut mixed = Vec::with_capacity(layers.len());
-    // What is captured, and how many are before it.
-    let mut captured: Option<(&Captured, usize)> = None;
     for layer in layers {
-        let switch = match layer.kind {
+        mixed.push(match layer.kind {
             // SAFETY: as the caller vouches.
             MILIEU_FIXED => Mixed::Fixed(unsafe { context.layer(&layer.layer)? }),
             MILIEU_FOLLOWING => {
                 let value = context.value(layer.value)?;
                 Mixed::Following(context.erased.following(value))
             }
-            MILIEU_CAPTURED if captured.is_none() => {
-                // SAFETY: as the caller vouches.
-                let taken = unsafe { handle::shared(layer.captured)? };
-                captured = Some((taken, mixed.len()));
-                continue;
-            }
+            // SAFETY: as the caller vouches.
+            MILIEU_CAPTURED => Mixed::Captured(unsafe { handle::shared(layer.captured)? }),
             kind => return Err(no_layer(kind)),
-        };
-        mixed.push(switch);
+        });
     }
-    let all: Vec<&dyn Switch> = mixed.iter().map(Mixed::switch).collect();
-    Ok(match captured {
-        None => context.enter(&all[..]),
-        Some((captured, before)) => {
-            let (before, after) = all.split_at(before);
-            context.enter((before, captured, after))
-        }
-    })
+    let all: Vec<&dyn LayerSet> = mixed.iter().map(Mixed::set).collect();
+    Ok(context.enter(&all[..]))
 }
 
 #[cold]
 fn no_layer(kind: u32) -> Failure {
-    if kind == MILIEU_CAPTURED {
-        let message = "of the layers that are entered together those of one context may be \
-                       captured; enter others by a frame of their own";
-        return Failure::new(MILIEU_INVALID, message);
-    }
     let message = format!("there is no kind {kind} of layers; see milieu_layer_kind");
     Failure::new(MILIEU_INVALID, message)
 }

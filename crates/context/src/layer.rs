@@ -470,6 +470,15 @@ impl LayerSet for &[&dyn Switch] {
     }
 }
 
+/// As many sets of layers, such as single layers and [captured](crate::Captured) ones.
+impl LayerSet for &[&dyn LayerSet] {
+    fn fill(&self, frame: &mut Filling<'_>) {
+        for set in *self {
+            set.fill(frame);
+        }
+    }
+}
+
 macro_rules! tuples {
     ($($name:ident)+) => {
         impl<$($name: LayerSet),+> LayerSet for ($($name,)+) {

@@ -1,8 +1,8 @@
 //! Environments that are described while the program runs.
 
 use milieu_context::{
-    Allowed, ContextOptions, Coordinator, Erased, Fixed, Kind, Layout, LayoutValue, Named, Switch,
-    Text, each_named,
+    Allowed, ContextOptions, Coordinator, Erased, Fixed, Kind, LayerSet, Layout, LayoutValue,
+    Named, Switch, Text, each_named,
 };
 
 /// What generated code of another language would declare.
@@ -110,6 +110,16 @@ fn contexts_of_a_struct_and_of_a_layout_share_keys_and_layers() {
         there.leave(depth);
         captured
     };
+    let second = {
+        let depth = there.enter((Named("session", "ben"), Named("security", "B")));
+        let captured = there.capture();
+        there.leave(depth);
+        captured
+    };
+    let depth = here.enter(&[&second as &dyn LayerSet, &Named("security", "A"), &captured][..]);
+    assert_eq!(here.layer("session"), Some("anna"));
+    assert_eq!(here.layer("security"), Some("A"));
+    here.leave(depth);
     here.enter(&captured);
     assert_eq!(here.layer("session"), Some("anna"));
 

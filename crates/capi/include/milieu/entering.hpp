@@ -146,8 +146,6 @@ public:
     auto with(Following following) && { return std::move(*this).and_also(following); }
     /** And these layers, which are needed until they are entered. */
     auto with(const Captured &captured) && {
-        static_assert((!std::is_same_v<Layers, detail::Taken> && ...),
-            "of the layers that are entered together those of one context may be captured");
         return std::move(*this).and_also(detail::Taken{captured.c()});
     }
     void with(Captured &&) && = delete; // They would be gone before they are entered.

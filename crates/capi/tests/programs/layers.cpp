@@ -125,6 +125,16 @@ static void layers_of_any_kind() {
     other.with(captured).without<Security>()([&] {
         ASSERT(other.layer("session") == "otto" && !other.layer("security"));
     });
+    auto inner = tc.with<Session>("ben").without<Security>().with<Language>("de").enter();
+    const milieu::Captured further = tc.capture();
+    other.with(captured).with(further)([&] {
+        ASSERT(other.layer("session") == "ben" && !other.layer("security"));
+        ASSERT(other->station.hello == "Hallo");
+    });
+    other.with(further).with<Language>("en").with(captured)([&] {
+        ASSERT(other.layer("session") == "otto" && other.layer("security") == "A");
+        ASSERT(other.layer("language") == "en");
+    });
     ASSERT(other.layers().empty());
 
     milieu::ThreadContext<station::Environment, milieu::NoContext> none(c);
