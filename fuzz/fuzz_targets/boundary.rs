@@ -67,6 +67,16 @@ static LAYOUT: Sharable<milieu_layout> = Sharable(milieu_layout {
     align: align_of::<Station>(),
 });
 
+/// An environment that no context has.
+static OTHERS: Sharable<[milieu_value; 1]> = Sharable([value(c"/other/%b%/a", 0, 10, &STRING)]);
+static OTHER: Sharable<milieu_layout> = Sharable(milieu_layout {
+    abi: MILIEU_ABI,
+    count: 1,
+    values: OTHERS.0.as_ptr(),
+    size: size_of::<milieu_text>(),
+    align: align_of::<milieu_text>(),
+});
+
 /// Handles of one type, those that were freed too.
 struct Handles<T>(Vec<(*mut T, bool)>);
 
@@ -102,11 +112,14 @@ impl<T> Handles<T> {
 unsafe extern "C" fn act(user: *mut c_void, activation: *mut milieu_activation) -> milieu_result {
     // SAFETY: the activation is there during the call.
     unsafe {
-        match user.addr() % 4 {
+        match user.addr() % 6 {
             0 => MILIEU_OK,
             1 => MILIEU_CALLBACK,
             2 => milieu_activation_activate(activation, layer("b", "1")),
-            _ => milieu_activation_deactivate(activation, text("a")),
+            3 => milieu_activation_deactivate(activation, text("a")),
+            // The values of this environment and the first numbers that none has.
+            4 => milieu_activation_activate_value(activation, &LAYOUT.0, user.addr() as u32 % 5),
+            _ => milieu_activation_activate_value(activation, &OTHER.0, 0),
         }
     }
 }
@@ -517,6 +530,21 @@ fuzz_target!(|input: &[u8]| {
                 b'm' => {
                     let (mut frame, (layers, _)) = (0, captured.get(digit(2)));
                     let result = milieu_context_enter_captured(cx, layers, &mut frame);
+                    program.frames.push(frame);
+                    (result, there)
+                }
+                b'M' => {
+                    // Of the kinds that the text says, and of some that are none.
+                    let of_kind = |byte: &u8| milieu_any_layer {
+                        kind: u32::from(byte % 5),
+                        value: index,
+                        layer: switched,
+                        captured: captured.get(b'1' + byte / 5 % 4).0,
+                    };
+                    let layers: Vec<_> = bytes.iter().take(6).map(of_kind).collect();
+                    let mut frame = 0;
+                    let result =
+                        milieu_context_enter_mixed(cx, layers.as_ptr(), layers.len(), &mut frame);
                     program.frames.push(frame);
                     (result, there)
                 }
