@@ -149,6 +149,13 @@ fn it_is_served_with_all_others_and_mediates_itself_meanwhile() {
     assert_eq!(program.asked("end"), "ended");
     assert_eq!(program.state(), (true, false));
 
+    // It goes while nobody is critical, and another comes.
+    assert_eq!(end(mediator), Some(0));
+    until("it knows that", || !program.state().0);
+    let (mediator, _news) = device.mediator("idle", &never).expect("as before");
+    until("it has registered again", || program.state().0);
+    assert_eq!(status(&device)[0]["programs"], 1);
+
     // It goes, and nobody else comes.
     assert_eq!(end(mediator), Some(0));
     assert_eq!(program.asked("critical"), "begun");

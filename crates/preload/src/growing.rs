@@ -1,23 +1,17 @@
 //! Stacks that grow: threads whose stacks were made smaller have them in memory of ours,
-//! which goes on below when they go deeper than anybody has before.
-//!
-//! That memory is ours to give back, once its thread has been joined, or was detached and is
-//! gone. And the signal by which it grows must get through, which programs block in threads
-//! that want no signals: it is taken out of what such a thread blocks, which is told
-//! otherwise. Who sends it to himself there gets it.
+//! which goes on below when they go deeper than anybody has before. That memory is ours to
+//! give back, once its thread has been joined, or was detached and is gone.
 
 use core::ffi::{c_int, c_void};
-use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::{clockid_t, pthread_attr_t, pthread_t, sigset_t, timespec};
+use libc::{clockid_t, pthread_attr_t, pthread_t, timespec};
 use milieu_threads::kernel;
 use milieu_threads::stack::{Arena, Made, are_stacks_executable};
 
 use crate::blocking;
 use crate::real;
-use crate::record::{Birth, Record};
 use crate::state::{self, WATCH};
 
 /// Null until there is such a stack.
@@ -42,7 +36,7 @@ fn make_arena() -> Option<&'static Arena> {
         unsafe { kernel::release(memory, size_of::<Arena>()) };
     }
     let arena = arena()?;
-    WATCH.lets_grow(arena);
+    WATCH.grows_in(arena);
     Some(arena)
 }
 
@@ -53,7 +47,7 @@ unsafe extern "C" {
 /// A stack of so many bytes for a thread with these attributes, which can grow until it has
 /// `whole_bytes`; none where that is not possible. This asks the loader.
 pub fn take(bytes: u64, guard_bytes: u64, whole_bytes: u64, attr: &pthread_attr_t) -> Option<Made> {
-    if !WATCH.sees_overflows() || !state::is_loader_free() || are_stacks_executable() {
+    if !state::is_loader_free() || are_stacks_executable() {
         return None;
     }
     let arena = arena().or_else(make_arena)?;
@@ -74,8 +68,14 @@ pub fn give_back(made: Made) {
 /// This thread ends, which has this number of the kernel's.
 pub fn ends(thread: u32) {
     if let Some(arena) = arena() {
-        let local = 0_u8;
-        arena.ends((&raw const local) as usize, thread);
+        arena.ends(kernel::identity() as usize, thread);
+    }
+}
+
+/// In the child of `fork`, which has one thread.
+pub fn after_fork() {
+    if let Some(arena) = arena() {
+        arena.forked(kernel::identity() as usize);
     }
 }
 
@@ -124,6 +124,13 @@ joins! {
     thrd_join(result: *mut c_int);
 }
 
+// The names by which programs of 32 bits call them whose time has 64.
+#[cfg(target_pointer_width = "32")]
+joins! {
+    __pthread_timedjoin_np64(result: *mut *mut c_void, until: *const c_void);
+    __pthread_clockjoin_np64(result: *mut *mut c_void, clock: clockid_t, until: *const c_void);
+}
+
 /// As POSIX has it.
 ///
 /// # Safety
@@ -161,105 +168,4 @@ pub unsafe extern "C" fn pthread_getattr_np(thread: pthread_t, attr: *mut pthrea
         }
     }
     error
-}
-
-/// Changes which signals are blocked.
-type SetMask = unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
-
-/// As POSIX has it.
-///
-/// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_sigmask(
-    how: c_int,
-    set: *const sigset_t,
-    old: *mut sigset_t,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe { mask(how, set, old, real::pthread_sigmask) }
-}
-
-/// As POSIX has it.
-///
-/// # Safety
-/// As there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigprocmask(
-    how: c_int,
-    set: *const sigset_t,
-    old: *mut sigset_t,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe { mask(how, set, old, real::sigprocmask) }
-}
-
-/// The record of this thread, if its stack grows.
-fn own() -> Option<&'static Record> {
-    arena()?;
-    let record = state::own_record(state::served()?)?;
-    record.birth().grows.then_some(record)
-}
-
-/// Does what a function does that sets a mask, and takes out what must get through.
-///
-/// # Safety
-/// As the function's.
-unsafe fn mask(how: c_int, set: *const sigset_t, old: *mut sigset_t, change: SetMask) -> c_int {
-    let Some(record) = own() else {
-        // SAFETY: the caller's.
-        return unsafe { change(how, set, old) };
-    };
-    let before = record.blocks_faults();
-    let mut after = before;
-    // SAFETY: the caller's: each is null or points at a set.
-    let mut changed = unsafe { set.as_ref() }.copied();
-    if let Some(changed) = &mut changed {
-        // SAFETY: a set that was read.
-        let is_in = unsafe { libc::sigismember(changed, libc::SIGSEGV) == 1 };
-        after = match how {
-            libc::SIG_SETMASK => is_in,
-            libc::SIG_BLOCK => before || is_in,
-            _ => before && !is_in,
-        };
-        // SAFETY: the same, and it is ours.
-        unsafe { libc::sigdelset(changed, libc::SIGSEGV) };
-    }
-    let set = changed.as_ref().map_or(core::ptr::null(), |it| it);
-    // SAFETY: the caller's, and the set is as theirs but for a bit.
-    let said = unsafe { change(how, set, old) };
-    if said == 0 {
-        record.set_blocks_faults(after);
-        if before && !old.is_null() {
-            // SAFETY: it was written.
-            unsafe { libc::sigaddset(old, libc::SIGSEGV) };
-        }
-    }
-    said
-}
-
-/// What a thread that creates another one blocks and the kernel does not know of.
-pub fn blocks_faults() -> bool {
-    own().is_some_and(Record::blocks_faults)
-}
-
-/// A thread begins, with a mask that it has of its creator.
-pub fn begin(record: &Record, birth: &Birth) {
-    if !birth.grows && !birth.blocks_faults {
-        return;
-    }
-    let mut fault = MaybeUninit::<sigset_t>::zeroed();
-    let mut mask = MaybeUninit::<sigset_t>::zeroed();
-    let how = if birth.grows {
-        libc::SIG_UNBLOCK
-    } else {
-        libc::SIG_BLOCK
-    };
-    // SAFETY: zeros are an empty set, of which one is changed and the other written.
-    let was_blocked = unsafe {
-        libc::sigaddset(fault.as_mut_ptr(), libc::SIGSEGV);
-        real::pthread_sigmask(how, fault.as_ptr(), mask.as_mut_ptr());
-        libc::sigismember(mask.as_ptr(), libc::SIGSEGV) == 1
-    };
-    record.set_blocks_faults(birth.grows && (was_blocked || birth.blocks_faults));
 }

@@ -110,8 +110,6 @@ functions! {
     pthread_detach(thread: pthread_t) -> c_int;
     thrd_detach(thread: pthread_t) -> c_int;
     pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
-    pthread_sigmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
-    sigprocmask(how: c_int, set: *const sigset_t, old: *mut sigset_t) -> c_int;
     pthread_attr_init(attr: *mut pthread_attr_t) -> c_int;
     pthread_setattr_default_np(attr: *const pthread_attr_t) -> c_int;
     pthread_attr_destroy(attr: *mut pthread_attr_t) -> c_int;
@@ -161,6 +159,16 @@ functions! {
     chroot(path: *const c_char) -> c_int;
     system(command: *const c_char) -> c_int;
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
+}
+
+#[cfg(target_pointer_width = "32")]
+functions! {
+    __pthread_timedjoin_np64(
+        thread: pthread_t, result: *mut *mut c_void, until: *const c_void
+    ) -> c_int;
+    __pthread_clockjoin_np64(
+        thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const c_void
+    ) -> c_int;
 }
 
 /// Hands to a macro the functions in which threads wait for a lock.

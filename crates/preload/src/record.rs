@@ -43,11 +43,6 @@ pub struct Birth {
     pub creator: Option<Scheduling>,
     /// The creator itself, if it hands that on and a mediator of the whole device may have it.
     pub creator_to_tell: Option<Creator>,
-    /// Whether its stack is one of ours, which grows.
-    pub grows: bool,
-    /// Whether its creator blocks the signal by which a stack grows, which the kernel does
-    /// not know.
-    pub blocks_faults: bool,
     /// The signals that its creator does not take, if another thread creates it for that.
     pub signals: Option<libc::sigset_t>,
 }
@@ -81,8 +76,6 @@ pub struct Record {
     /// `pthread_self()`, once it has begun.
     identity: AtomicU64,
     is_said: AtomicBool,
-    /// Its thread blocks the signal by which its stack grows, as far as it knows.
-    blocks_faults: AtomicBool,
     /// One more than the file by which it is where the program wants it, or 0.
     visit: AtomicI32,
     birth: UnsafeCell<MaybeUninit<Birth>>,
@@ -263,23 +256,12 @@ impl Record {
         exchanged.is_ok()
     }
 
-    /// What its creator has asked for instead, and whether that grows.
-    pub fn set_asked(&self, bytes: u64, guard_bytes: u64, grows: bool) {
+    /// What its creator has asked for instead.
+    pub fn set_asked(&self, bytes: u64, guard_bytes: u64) {
         // SAFETY: its thread has not been created yet, so it is its creator's.
         let birth = unsafe { (*self.birth.get()).assume_init_mut() };
         birth.asked_bytes = Some(bytes);
         birth.guard_bytes = guard_bytes;
-        birth.grows = grows;
-    }
-
-    /// Whether its thread knows that it blocks the signal by which its stack grows.
-    pub fn blocks_faults(&self) -> bool {
-        self.blocks_faults.load(Ordering::Relaxed)
-    }
-
-    /// Its thread blocks it from now on, or does not.
-    pub fn set_blocks_faults(&self, does: bool) {
-        self.blocks_faults.store(does, Ordering::Relaxed);
     }
 
     /// Another thread creates it, which takes other signals than the one that wants it.
@@ -471,8 +453,6 @@ pub fn begin_main(served: &Served) {
         guard_bytes: 0,
         creator: None,
         creator_to_tell: None,
-        grows: false,
-        blocks_faults: false,
         signals: None,
     };
     let Some(record) = take(birth) else {

@@ -20,7 +20,7 @@ use milieu_threads::rung::{self, Return, Rung, scheduling};
 use milieu_threads::stack::{self, Process, Standing, Watch};
 
 use crate::record::Record;
-use crate::{blocking, device, helper, lock, nursery, process, real, record};
+use crate::{blocking, device, growing, helper, lock, nursery, process, real, record};
 
 /// Everything that a served process has.
 pub struct Served {
@@ -584,6 +584,7 @@ pub fn after_fork_in_child(was_alone: bool) {
     WATCH.forked(standing);
     helper::after_fork();
     nursery::after_fork();
+    growing::after_fork();
     PROCESS.store(kernel::process_id(), Ordering::Relaxed);
     IS_CHILD.store(true, Ordering::Relaxed);
     word.store(SERVED, Ordering::Release);

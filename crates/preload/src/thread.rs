@@ -229,8 +229,6 @@ impl Creation {
             guard_bytes: asking.guard_bytes,
             creator: None,
             creator_to_tell: None,
-            grows: false,
-            blocks_faults: growing::blocks_faults(),
             signals: None,
         };
         if !served.rules.is_empty() {
@@ -305,9 +303,7 @@ impl Creation {
                 WATCH.live.learned(seat)
             });
             let guard_bytes = asking.guard_bytes;
-            // By default nobody has a smaller one who could not have more when he needs it.
-            let is_short = || WATCH.sees_overflows() && is_space_short();
-            let decided = policy.decide(learned.as_ref(), asked, guard_bytes, is_short);
+            let decided = policy.decide(learned.as_ref(), asked, guard_bytes, is_space_short);
             decision = Some(decided).filter(|it| matches!(it, Decision::Apply { .. }));
             let is_in_turn = birth.seat.is_none_or(|it| WATCH.live.is_in_turn(it));
             birth.is_measured = is_in_turn || decision.is_some();
@@ -364,7 +360,7 @@ impl Creation {
             let error = match set {
                 0 => {
                     libc::pthread_attr_setguardsize(own.as_mut_ptr(), guard);
-                    record.set_asked(bytes, guard_bytes, made.is_some());
+                    record.set_asked(bytes, guard_bytes);
                     create(own.as_ptr())
                 }
                 error => error,
@@ -384,7 +380,7 @@ impl Creation {
             WATCH.live.refuses(seat);
         }
         if let Some(bytes) = asking.bytes() {
-            record.set_asked(bytes, asking.guard_bytes, false);
+            record.set_asked(bytes, asking.guard_bytes);
         }
         create(attr)
     }
@@ -439,7 +435,6 @@ extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
             record.give_back();
         }
     }
-    growing::begin(record, &birth);
     if let Some(signals) = &birth.signals {
         // SAFETY: reads a set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, signals, null_mut()) };

@@ -3,7 +3,7 @@
 //! Whoever serves a program that does not know of it sees to it that no call of these is a
 //! cancellation point for that, and that `errno` stays.
 
-use core::ffi::{CStr, c_int, c_short, c_void};
+use core::ffi::{CStr, c_char, c_int, c_short, c_void};
 use core::mem::{MaybeUninit, zeroed};
 use core::ptr::null_mut;
 
@@ -17,9 +17,14 @@ const KIND: c_int = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
 
 /// Where a mediator may be for a program that was begun without settings, as one that is
 /// linked with the preload: that of its user, or that of the device.
+/// The path stays: whoever finds one keeps it.
 pub fn usual_socket() -> Option<&'static str> {
     const OF_DEVICE: &CStr = c"/run/milieu/mediator";
     const IN_FOLDER: &[u8] = b"/milieu/mediator\0";
+    unsafe extern "C" {
+        // Of who has rights that his user has not, nobody says by whom he is served.
+        fn secure_getenv(name: *const c_char) -> *const c_char;
+    }
     let is_there = |path: &CStr| {
         // SAFETY: reads the path.
         kernel::unnoticed(|| unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 })
@@ -28,7 +33,7 @@ pub fn usual_socket() -> Option<&'static str> {
     let mut of_user = || {
         // SAFETY: has no arguments; the name ends with a zero, and the text stays for now.
         let folder = unsafe {
-            let folder = libc::getenv(c"XDG_RUNTIME_DIR".as_ptr());
+            let folder = secure_getenv(c"XDG_RUNTIME_DIR".as_ptr());
             let is_root = libc::geteuid() == 0;
             (!is_root && !folder.is_null()).then(|| CStr::from_ptr(folder).to_bytes())?
         };

@@ -4,11 +4,12 @@
 use std::ffi::c_int;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use milieu_threads::device::{self, Sent, Socket};
 use milieu_threads::kernel;
+use milieu_threads::lock::PriorityMutex;
 use milieu_threads::packet::{Answer, Packet};
 use milieu_threads::rung::scheduling;
 use milieu_threads::table::{Scheduling, Table};
@@ -16,16 +17,27 @@ use milieu_threads::table::{Scheduling, Table};
 /// For so long nothing is done when it has gone: whoever ends one begins another.
 const GRACE_NS: u64 = 1_000_000_000;
 
+/// So long nobody is asked again who has accepted a call and not answered it.
+const SILENCE_NS: u64 = 60_000_000_000;
+
 /// Whom a program is to be served by, if he is there.
 pub(super) struct Device {
-    path: PathBuf,
-    socket: Mutex<Option<Socket>>,
+    /// Where he listens; none is where those of the user and the machine do.
+    path: Option<PathBuf>,
+    usual: OnceLock<&'static str>,
+    /// The process that may use the socket: no fork of it.
+    process: u32,
+    socket: PriorityMutex<Option<Socket>>,
     /// Whether there is a socket.
     serves: AtomicBool,
-    /// Why it does not want this program.
+    /// Whether he was ever there, or the program has named him.
+    is_expected: AtomicBool,
+    /// Why he does not want this program.
     refusal: OnceLock<String>,
-    /// When it has gone; 0 at first.
-    lost_ns: Mutex<u64>,
+    /// When he has gone; 0 at first.
+    lost_ns: AtomicU64,
+    /// Not to be asked before.
+    again_ns: AtomicU64,
 }
 
 /// A thread that begins another, as it was scheduled then.
@@ -37,42 +49,63 @@ pub(super) struct Creator {
 
 impl Device {
     /// The one that listens there, or where those of the user or the machine do.
-    pub fn of(path: Option<PathBuf>) -> Option<Device> {
-        let path = path.or_else(|| device::usual_socket().map(PathBuf::from))?;
-        Some(Device {
+    pub fn of(path: Option<PathBuf>) -> Device {
+        Device {
+            is_expected: AtomicBool::new(path.is_some()),
             path,
-            socket: Mutex::default(),
+            usual: OnceLock::new(),
+            process: kernel::process_id(),
+            socket: PriorityMutex::new(None),
             serves: AtomicBool::new(false),
             refusal: OnceLock::new(),
-            lost_ns: Mutex::default(),
-        })
+            lost_ns: AtomicU64::new(0),
+            again_ns: AtomicU64::new(0),
+        }
     }
 
-    /// Whether it has this program.
+    /// Whether he has this program.
     pub fn serves(&self) -> bool {
         self.serves.load(Ordering::Acquire)
     }
 
-    /// Whether it went a moment ago, and may come back.
+    /// Whether it is worth while to look for him also while nobody is critical.
+    pub fn is_expected(&self) -> bool {
+        self.is_expected.load(Ordering::Relaxed) && self.refusal().is_none()
+    }
+
+    /// Whether he went a moment ago, and may come back.
     pub fn is_awaited(&self) -> bool {
-        let lost_ns = *self.lost_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost_ns = self.lost_ns.load(Ordering::Relaxed);
         lost_ns != 0 && kernel::boot_time_ns() < lost_ns.saturating_add(GRACE_NS)
     }
 
-    /// Whether somebody listens there who has not refused this program.
+    /// Whether somebody listens there who has not refused this program, nor been silent.
     pub fn is_there(&self) -> bool {
-        self.refusal().is_none() && self.call_up().is_some()
+        let is_silent = kernel::boot_time_ns() < self.again_ns.load(Ordering::Relaxed);
+        !is_silent && self.refusal().is_none() && self.call_up().is_some()
     }
 
-    /// Why it does not want this program.
+    /// Why he does not want this program.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.get().map(String::as_str)
     }
 
+    /// Where one is that nobody has named, once there is one.
+    fn usual(&self) -> Option<&'static str> {
+        if self.usual.get().is_none() {
+            let _ = self.usual.set(device::usual_socket()?);
+        }
+        self.usual.get().copied()
+    }
+
     fn call_up(&self) -> Option<Socket> {
+        let path = match &self.path {
+            Some(path) => path.as_os_str().as_bytes(),
+            None => self.usual()?.as_bytes(),
+        };
         let socket = Socket::new()?;
-        let path = self.path.as_os_str().as_bytes();
-        device::call_up(socket.number(), path).then_some(socket)
+        let is_heard = device::call_up(socket.number(), path);
+        is_heard.then_some(socket)
     }
 
     /// Hands the table over, unless that has been done; whether this program is served.
@@ -83,20 +116,30 @@ impl Device {
         let Some(socket) = self.call_up() else {
             return false;
         };
-        let (is_served, why) = enlist(socket.number(), table);
-        if let Some(why) = why {
-            let _ = self.refusal.set(why);
+        match enlist(socket.number(), table) {
+            Enlisted::Yes => {
+                if let Ok(mut known) = self.socket.lock() {
+                    *known = Some(socket);
+                    self.is_expected.store(true, Ordering::Relaxed);
+                    self.serves.store(true, Ordering::Release);
+                }
+            }
+            Enlisted::No(why) => {
+                let _ = self.refusal.set(why);
+            }
+            Enlisted::Unanswered => {
+                let again_ns = kernel::boot_time_ns().saturating_add(SILENCE_NS);
+                self.again_ns.store(again_ns, Ordering::Relaxed);
+            }
         }
-        if is_served {
-            *self.socket() = Some(socket);
-            self.serves.store(true, Ordering::Release);
-        }
-        is_served
+        self.serves()
     }
 
-    /// Looks whether it is still there; whether it is.
+    /// Looks whether he is still there; whether he is.
     pub fn attend(&self) -> bool {
-        let mut socket = self.socket();
+        let Ok(mut socket) = self.socket.lock() else {
+            return self.serves();
+        };
         let is_there = |it: &Socket| device::is_answered(it.number());
         if !socket.as_ref().is_some_and(is_there) {
             self.lose(&mut socket);
@@ -106,8 +149,10 @@ impl Device {
 
     /// Is served no more; threads return then.
     pub fn leave(&self) {
-        self.socket().take();
         self.serves.store(false, Ordering::Release);
+        if let Ok(mut socket) = self.socket.lock() {
+            socket.take();
+        }
     }
 
     /// What a thread is for has changed, or such a thread has begun or ended.
@@ -153,7 +198,13 @@ impl Device {
         if !self.serves() {
             return;
         }
-        let mut socket = self.socket();
+        // A fork has it from its parent, of whose threads he would think that he hears.
+        if kernel::process_id() != self.process {
+            return self.leave();
+        }
+        let Ok(mut socket) = self.socket.lock() else {
+            return;
+        };
         let Some(number) = socket.as_ref().map(Socket::number) else {
             return;
         };
@@ -173,31 +224,34 @@ impl Device {
     fn lose(&self, socket: &mut Option<Socket>) {
         if socket.take().is_some() {
             self.serves.store(false, Ordering::Release);
-            let mut lost_ns = self.lost_ns.lock().unwrap_or_else(PoisonError::into_inner);
-            *lost_ns = kernel::boot_time_ns().max(1);
+            let now = kernel::boot_time_ns().max(1);
+            self.lost_ns.store(now, Ordering::Relaxed);
         }
-    }
-
-    fn socket(&self) -> MutexGuard<'_, Option<Socket>> {
-        self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Hands the table over to who was called: whether this program is served, and why it will
-/// not be.
-fn enlist(socket: c_int, table: &Table) -> (bool, Option<String>) {
+/// What became of a program that wanted to be served.
+enum Enlisted {
+    Yes,
+    /// It will not be, and why.
+    No(String),
+    Unanswered,
+}
+
+/// Hands the table over to who was called.
+fn enlist(socket: c_int, table: &Table) -> Enlisted {
     let Some(table) = table.descriptor().and_then(kernel::reopened) else {
-        return (false, None);
+        return Enlisted::No("the table cannot be opened again".to_owned());
     };
     if device::hand_over(socket, &Packet::Register, table.number()) != Sent::Yes {
-        return (false, None);
+        return Enlisted::Unanswered;
     }
     let Some(answered) = device::answer(socket) else {
-        return (false, None);
+        return Enlisted::Unanswered;
     };
     match Answer::read(answered.bytes()) {
-        Some(Answer::Yes) => (true, None),
-        Some(Answer::No(why)) => (false, Some(why.to_owned())),
-        _ => (false, Some("its answer is not understood".to_owned())),
+        Some(Answer::Yes) => Enlisted::Yes,
+        Some(Answer::No(why)) => Enlisted::No(why.to_owned()),
+        _ => Enlisted::No("its answer is not understood".to_owned()),
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use milieu_threads::{kernel, rung};
 
+use super::device::Device;
 use super::follow::{Follow, News};
 use super::mediator::{Shared, found};
 use super::stacks::Stacks;
@@ -24,8 +25,10 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How often threads are looked for that others have begun, at most.
 const FINDING_NS: u64 = 50_000_000;
 
-/// How often it is looked whether a mediator of the device is there.
+/// How often it is looked whether a mediator of the device is there, while somebody is
+/// critical, and otherwise.
 const DEVICE_NS: u64 = 250_000_000;
+const DEVICE_NS_LONG: u64 = 1_000_000_000;
 
 /// When stacks are looked at: so long after the first thread has begun, and again after
 /// one was deeper than before, else ever more seldom.
@@ -178,16 +181,15 @@ impl Keeper {
 
     /// Looks at the threads; says when to look again, unless nobody is critical.
     fn look(&mut self) -> Option<Duration> {
-        let lines = self.shared.program.table().lines();
+        let shared = self.shared.clone();
+        let lines = shared.program.table().lines();
         let is_critical = |it: &Entry| it.attributes.is_time_critical();
-        if !lines.iter().any(|(_, it)| is_critical(&it)) {
-            self.demoted.clear();
-            return None;
-        }
+        let has_critical = lines.iter().any(|(_, it)| is_critical(&it));
         let now = kernel::boot_time_ns();
-        if now >= self.device_ns.saturating_add(DEVICE_NS) {
-            self.device_ns = now;
-            self.shared.attend_device();
+        let device = self.attend_device(now, has_critical);
+        if !has_critical {
+            self.demoted.clear();
+            return device;
         }
         let means = self.shared.program.rung();
         if let Some((rung, _)) = means.filter(|_| !self.comes_first) {
@@ -214,6 +216,24 @@ impl Keeper {
         self.demoted = demoted.iter().map(|it| it.identity).collect();
         let wait = next.map(|it| Duration::from_nanos(it.saturating_sub(now)));
         Some(wait.unwrap_or(INTERVAL).min(INTERVAL))
+    }
+
+    /// Looks whether the device's mediator is there; says when to look again, if he may come
+    /// while nobody is critical.
+    fn attend_device(&mut self, now: u64, has_critical: bool) -> Option<Duration> {
+        let is_expected = self.shared.device().is_some_and(Device::is_expected);
+        let pause_ns = match (has_critical, is_expected) {
+            (true, _) => DEVICE_NS,
+            (false, true) => DEVICE_NS_LONG,
+            (false, false) => return None,
+        };
+        let due_ns = self.device_ns.saturating_add(pause_ns);
+        if now < due_ns {
+            return Some(Duration::from_nanos(due_ns - now));
+        }
+        self.device_ns = now;
+        self.shared.attend_device(has_critical);
+        Some(Duration::from_nanos(pause_ns))
     }
 
     /// Looks at stacks if that is due; says when to look again, unless none is measured.

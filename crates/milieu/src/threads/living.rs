@@ -113,8 +113,20 @@ impl Living {
     }
 
     fn peak(&self, one: One) -> Option<Seen> {
-        let depth = self.measure(|process| process.depth(&one.stack))?;
-        let stack_bytes = one.stack.bytes();
+        let (stack, depth) = self.measure(|process| {
+            let depth = process.depth(&one.stack)?;
+            if depth < one.stack.bytes() {
+                return Ok((one.stack, depth));
+            }
+            // Under the preload it may have grown.
+            let now = process.stack_around(one.stack.high - 1, Hint::default())?;
+            let stack = Stack {
+                low: now.low.min(one.stack.low),
+                ..one.stack
+            };
+            Ok((stack, process.depth(&stack)?))
+        })?;
+        let stack_bytes = stack.bytes();
         Some(Seen {
             stack_bytes,
             peak: Peak::between(one.depth_at_start, depth, stack_bytes),

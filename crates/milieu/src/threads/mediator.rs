@@ -75,8 +75,9 @@ impl Mediator {
             Choice::Nothing => None,
         };
         let device = match (&host, options.choice, options.device) {
-            (None, Choice::Best, Joining::Usual) => Device::of(None),
-            (None, Choice::Best, Joining::At(path)) => Device::of(Some(path)),
+            // He would not leave others alone.
+            (None, Choice::Best, Joining::Usual) => options.finds_others.then(|| Device::of(None)),
+            (None, Choice::Best, Joining::At(path)) => Some(Device::of(Some(path))),
             _ => None,
         };
         let is_elsewhere = host.is_some() || device.as_ref().is_some_and(Device::is_there);
@@ -441,7 +442,7 @@ impl Shared {
     }
 
     /// Sees to it that either the mediator of the device has the program, or its own has.
-    pub fn attend_device(&self) {
+    pub fn attend_device(&self, has_critical: bool) {
         let Some(device) = self.device() else {
             return;
         };
@@ -457,7 +458,7 @@ impl Shared {
                 return;
             }
         }
-        if !device.is_awaited() {
+        if has_critical && !device.is_awaited() {
             mediate(program);
         }
     }
@@ -484,11 +485,17 @@ impl Shared {
         }
     }
 
+    fn is_critical(&self, identity: u64) -> bool {
+        let attributes = self.program.get(identity);
+        attributes.is_ok_and(|it| it.is_time_critical())
+    }
+
     /// A thread is about to wait for a lock that the thread of this number has.
     pub fn waits(&self, identity: u64, owner: u32) {
         match (&self.host, self.serving()) {
             (Some(host), _) => host.waits(identity, owner),
-            (None, Some(device)) => device.waits(owner),
+            (None, Some(device)) if self.is_critical(identity) => device.waits(owner),
+            (None, Some(_)) => {}
             (None, None) => self.program.waits(identity, owner),
         }
     }
@@ -497,7 +504,8 @@ impl Shared {
     pub fn served(&self, identity: u64) {
         match (&self.host, self.serving()) {
             (Some(host), _) => host.served(identity),
-            (None, Some(device)) => device.has_waited(),
+            (None, Some(device)) if self.is_critical(identity) => device.has_waited(),
+            (None, Some(_)) => {}
             (None, None) => self.program.served(identity),
         }
     }

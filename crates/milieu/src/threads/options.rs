@@ -78,7 +78,8 @@ impl Options {
     }
 
     /// Leaves threads alone that were begun in other ways, instead of making them
-    /// lazy as well: those of libraries, and the main thread.
+    /// lazy as well: those of libraries, and the main thread. A mediator of the device would
+    /// not, so that the program registers only with one that it [names](Options::device).
     pub fn only_own(mut self) -> Self {
         self.finds_others = false;
         self

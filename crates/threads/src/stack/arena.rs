@@ -1,36 +1,35 @@
 //! Stacks that grow: each is at the upper end of a place as large as what the program asked
 //! for, and takes as much address space as was learned. The rest of its place is not there
-//! until the thread goes so deep.
+//! until the thread goes so deep: then the kernel makes the mapping larger, as it does for
+//! the stack that a program begins with.
 //!
 //! ```text
 //!  end   ┌────────────────┐
 //!        │ the stack      │  what counts as address space
 //!  low   ├────────────────┤
-//!        │ guard page     │
+//!        │ nothing yet    │  what the kernel maps where it is touched
 //!        ├────────────────┤
-//!        │ nothing yet    │  what the handler of `SIGSEGV` maps
-//!  start └ ┄ ┄ ┄ ┄ ┄ ┄ ┄ ┄┘
+//!  start │ guard pages    │
+//!        └────────────────┘
 //! ```
 //!
 //! A program has such a stack from [`Arena::take`] to the moment in which its thread has
 //! been joined, or was detached and is gone. Places stay where they are, and are taken again;
 //! what others map in a place that is not there stays theirs, and no stack grows over it.
 //!
-//! Nothing here waits, allocates or locks, and [`Arena::grow`] may be called by a signal
-//! handler.
+//! Nothing here waits, allocates or locks.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use super::measure::Stack;
+use super::measure::{Hint, Process, Stack};
 use super::system::page_bytes;
 use crate::kernel::{self, Errno};
 
-/// What a signal is delivered in, with some to spare.
-const SPARE_BYTES: usize = 16 << 10;
-
 const FREE: u32 = 0;
-const TAKEN: u32 = 1;
+/// Its stack is being made, or given back.
+const HELD: u32 = 1;
+const TAKEN: u32 = 2;
 
 /// Where a stack is or was.
 struct Place {
@@ -38,9 +37,9 @@ struct Place {
     /// The lowest address of the place; 0 if it is nowhere yet.
     start: AtomicUsize,
     end: AtomicUsize,
-    /// The lowest address of the stack that may be used now.
-    low: AtomicUsize,
     guard_bytes: AtomicUsize,
+    /// The lowest address of the stack when it was made.
+    made_low: AtomicUsize,
     /// Nobody joins its thread.
     is_detached: AtomicBool,
     /// The kernel's number of its thread, once that ends.
@@ -53,14 +52,20 @@ impl Place {
         state: AtomicU32::new(FREE),
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
-        low: AtomicUsize::new(0),
         guard_bytes: AtomicUsize::new(0),
+        made_low: AtomicUsize::new(0),
         is_detached: AtomicBool::new(false),
         ending: AtomicU32::new(0),
     };
 
     fn is_taken(&self) -> bool {
         self.state.load(Ordering::Acquire) == TAKEN
+    }
+
+    fn becomes(&self, from: u32, to: u32) -> bool {
+        let (new, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        let exchanged = self.state.compare_exchange(from, to, new, failure);
+        exchanged.is_ok()
     }
 
     fn start(&self) -> usize {
@@ -71,61 +76,56 @@ impl Place {
         self.end.load(Ordering::Relaxed)
     }
 
+    fn made_low(&self) -> usize {
+        self.made_low.load(Ordering::Relaxed)
+    }
+
     fn guard_bytes(&self) -> usize {
         self.guard_bytes.load(Ordering::Relaxed)
     }
 
-    fn has(&self, address: usize) -> bool {
-        (self.start()..self.end()).contains(&address)
-    }
-
     /// How many bytes a stack in it can have.
-    fn whole_bytes(&self, guard_bytes: usize) -> usize {
-        (self.end() - self.start()).saturating_sub(guard_bytes)
+    fn whole_bytes(&self) -> usize {
+        (self.end() - self.start()).saturating_sub(self.guard_bytes())
     }
 
-    /// Makes a stack of so many bytes with its guard.
-    fn make(&self, bytes: usize, guard_bytes: usize) -> Result<(), Errno> {
-        let low = self.end() - bytes;
-        map(low - guard_bytes, bytes + guard_bytes)?;
-        if let Err(error) = open(low, bytes) {
-            unmap(low - guard_bytes, bytes + guard_bytes);
-            return Err(error);
+    /// The lowest address of the stack, which may have grown; none where the kernel does not
+    /// tell.
+    fn low(&self) -> Option<usize> {
+        let made_low = self.made_low();
+        if !is_mapped(made_low - page_bytes() as usize) {
+            return Some(made_low);
         }
-        self.guard_bytes.store(guard_bytes, Ordering::Relaxed);
-        self.low.store(low, Ordering::Release);
+        let process = Process::own().ok()?;
+        let last = (self.end() - 1) as u64;
+        let stack = process.stack_around(last, Hint::default()).ok()?;
+        let lowest = self.start() + self.guard_bytes();
+        Some((stack.low as usize).clamp(lowest, made_low))
+    }
+
+    /// Makes a stack of so many bytes.
+    fn make(&self, bytes: usize) -> Result<(), Errno> {
+        let low = self.end() - bytes;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        map(low, bytes, protection, libc::MAP_GROWSDOWN)?;
+        self.made_low.store(low, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Makes it larger, downwards, so that there is this address and what a signal needs.
-    fn grow(&self, address: usize) -> Option<usize> {
-        let (low, guard_bytes) = (self.low.load(Ordering::Relaxed), self.guard_bytes());
-        let lowest = self.start() + guard_bytes;
-        if address < lowest || address >= low {
-            return None;
-        }
-        let page = page_bytes() as usize;
-        let least = address.saturating_sub(SPARE_BYTES) / page * page;
-        // Twice as much as there is, so that who goes on does not come again for each page.
-        let twice = low.saturating_sub(self.end() - low);
-        [least.min(twice), least].into_iter().find_map(|wanted| {
-            let wanted = wanted.max(lowest);
-            map(wanted - guard_bytes, low - wanted).ok()?;
-            // The guard is where the new part ends now, and what it was is used.
-            if open(wanted, low - wanted).is_err() {
-                unmap(wanted - guard_bytes, low - wanted);
-                return None;
-            }
-            self.low.store(wanted, Ordering::Release);
-            Some(wanted)
-        })
+    /// It is nowhere any more.
+    fn forget(&self) {
+        self.start.store(0, Ordering::Relaxed);
+        self.end.store(0, Ordering::Relaxed);
     }
 
-    /// Nobody uses the stack any more.
+    /// Nobody uses the stack any more. Where it is not known what it is, it stays.
     fn give_back(&self) {
-        let low = self.low.load(Ordering::Acquire) - self.guard_bytes();
-        unmap(low, self.end() - low);
-        self.state.store(FREE, Ordering::Release);
+        if self.becomes(TAKEN, HELD) {
+            if let Some(low) = self.low() {
+                unmap(low, self.end() - low);
+                self.state.store(FREE, Ordering::Release);
+            }
+        }
     }
 }
 
@@ -148,7 +148,13 @@ pub struct Arena {
     next: AtomicUsize,
     /// Nothing is given below this.
     lowest: AtomicUsize,
+    /// Whether the kernel makes stacks larger.
+    is_tried: AtomicU32,
 }
+
+const UNKNOWN: u32 = 0;
+const GROWS: u32 = 1;
+const GROWS_NOT: u32 = 2;
 
 impl Default for Arena {
     fn default() -> Self {
@@ -167,11 +173,13 @@ impl Arena {
             highest: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
             lowest: AtomicUsize::new(0),
+            is_tried: AtomicU32::new(UNKNOWN),
         }
     }
 
     /// Makes a stack of so many bytes that can grow until it has `whole_bytes`, with a guard
-    /// below it. None where there is no place or no memory.
+    /// below those. None where there is no place or no memory, or where the kernel would not
+    /// make it larger.
     pub fn take(
         &self,
         bytes: u64,
@@ -183,24 +191,33 @@ impl Arena {
         let pages = |bytes: u64| usize::try_from(bytes.checked_next_multiple_of(page)?).ok();
         let (bytes, guard_bytes) = (pages(bytes)?, pages(guard_bytes.max(page))?);
         let whole_bytes = pages(whole_bytes)?.max(bytes);
+        // The kernel makes no stack larger than that.
+        if whole_bytes as u64 > stack_limit() {
+            return None;
+        }
         self.sweep();
         let (number, place) = self.free_place(whole_bytes, guard_bytes)?;
         let is_made = match place.start() {
             0 => self.settle(place, bytes, guard_bytes, whole_bytes),
-            _ => place.make(bytes, guard_bytes).is_ok(),
+            _ => match place.make(bytes) {
+                // Somebody else is there by now.
+                Err(Errno(libc::EEXIST)) => {
+                    place.forget();
+                    false
+                }
+                made => made.is_ok(),
+            },
         };
-        if !is_made {
-            // Somebody else may be there by now.
-            place.start.store(0, Ordering::Relaxed);
-            place.end.store(0, Ordering::Relaxed);
+        if !is_made || !self.grows(place) {
             place.state.store(FREE, Ordering::Release);
             return None;
         }
         place.ending.store(0, Ordering::Relaxed);
-        place.is_detached.store(is_detached, Ordering::Release);
+        place.is_detached.store(is_detached, Ordering::Relaxed);
+        place.state.store(TAKEN, Ordering::Release);
         Some(Made {
             place: number,
-            low: place.low.load(Ordering::Relaxed) as *mut c_void,
+            low: place.made_low() as *mut c_void,
             bytes,
         })
     }
@@ -212,10 +229,10 @@ impl Arena {
         }
     }
 
-    /// Whether an address is within such a stack, or within what it may become: its bounds
-    /// when it is as large as the program wanted it.
-    pub fn whole(&self, address: usize) -> Option<Stack> {
-        let place = self.place_of(address)?;
+    /// The stack of a thread by its descriptor, if it is one of these: its bounds when it is
+    /// as large as the program wanted it.
+    pub fn whole(&self, descriptor: usize) -> Option<Stack> {
+        let place = self.place_of(descriptor)?;
         let guard_bytes = place.guard_bytes();
         Some(Stack {
             low: (place.start() + guard_bytes) as u64,
@@ -224,32 +241,56 @@ impl Arena {
         })
     }
 
-    /// The thread on the stack with this address was joined.
-    pub fn joined(&self, address: usize) {
-        if let Some(place) = self.place_of(address) {
+    /// A stack of these by where it ends, as it is now.
+    pub fn now(&self, stack: &Stack) -> Option<Stack> {
+        let is_it = |it: &&Place| it.is_taken() && it.end() as u64 == stack.high;
+        let place = self.taken().iter().find(is_it)?;
+        Some(Stack {
+            low: place.low()? as u64,
+            high: stack.high,
+            guard_bytes: 0,
+        })
+    }
+
+    /// Whether an address is where that stack would have grown, or its guard.
+    pub fn is_below(&self, stack: &Stack, address: u64) -> bool {
+        let is_it = |it: &&Place| it.is_taken() && it.end() as u64 == stack.high;
+        let place = self.taken().iter().find(is_it);
+        place.is_some_and(|it| (it.start() as u64..it.made_low() as u64).contains(&address))
+    }
+
+    /// The thread with this descriptor was joined.
+    pub fn joined(&self, descriptor: usize) {
+        if let Some(place) = self.place_of(descriptor) {
             place.give_back();
         }
     }
 
-    /// Nobody will join the thread on the stack with this address.
-    pub fn detached(&self, address: usize) {
-        if let Some(place) = self.place_of(address) {
+    /// Nobody will join the thread with this descriptor.
+    pub fn detached(&self, descriptor: usize) {
+        if let Some(place) = self.place_of(descriptor) {
             place.is_detached.store(true, Ordering::Release);
         }
     }
 
-    /// The thread on the stack with this address ends, and has this number of the kernel's.
-    pub fn ends(&self, address: usize, thread: u32) {
-        if let Some(place) = self.place_of(address) {
+    /// The thread with this descriptor ends, and has this number of the kernel's.
+    pub fn ends(&self, descriptor: usize, thread: u32) {
+        if let Some(place) = self.place_of(descriptor) {
             place.ending.store(thread, Ordering::Release);
         }
+        self.sweep();
     }
 
-    /// Makes the stack larger that begins at `low`, for this thread that is on it and wants
-    /// to have this address: where it begins now.
-    pub fn grow(&self, low: usize, address: usize) -> Option<usize> {
-        let is_it = |it: &&Place| it.is_taken() && it.low.load(Ordering::Relaxed) == low;
-        self.taken().iter().find(is_it)?.grow(address)
+    /// In the child of a fork, where only the thread with this descriptor is.
+    pub fn forked(&self, descriptor: usize) {
+        for place in self.taken() {
+            match place.state.load(Ordering::Relaxed) {
+                // Whoever held it is not here, and it is not known what is there.
+                HELD => place.forget(),
+                TAKEN if !place.has(descriptor) => place.give_back(),
+                _ => continue,
+            }
+        }
     }
 
     /// Gives back the stacks of detached threads that are gone.
@@ -261,11 +302,11 @@ impl Arena {
                 && place.is_detached.load(Ordering::Acquire)
                 && !is_thread(ending);
             // Of two that see this one gives it back.
-            let (mine, other) = (Ordering::AcqRel, Ordering::Relaxed);
+            let (new, failure) = (Ordering::AcqRel, Ordering::Relaxed);
             if is_over
                 && place
                     .ending
-                    .compare_exchange(ending, 0, mine, other)
+                    .compare_exchange(ending, 0, new, failure)
                     .is_ok()
             {
                 place.give_back();
@@ -278,30 +319,31 @@ impl Arena {
         self.places.get(..highest).unwrap_or(&self.places)
     }
 
-    fn place_of(&self, address: usize) -> Option<&Place> {
+    fn place_of(&self, descriptor: usize) -> Option<&Place> {
         let mut taken = self.taken().iter();
-        taken.find(|it| it.is_taken() && it.has(address))
+        taken.find(|it| it.is_taken() && it.has(descriptor))
     }
 
-    /// Takes a place that is large enough, and not far too large, or is nowhere yet.
+    /// Holds a place that is large enough, and not far too large, or is nowhere yet.
     fn free_place(&self, whole_bytes: usize, guard_bytes: usize) -> Option<(usize, &Place)> {
         let fits = whole_bytes..=whole_bytes.saturating_mul(2);
-        let mut numbered = self.places.iter().enumerate();
-        let found = numbered.find(|(_, place)| {
+        let is_right = |place: &Place| {
+            place.start() == 0
+                || (fits.contains(&place.whole_bytes()) && place.guard_bytes() >= guard_bytes)
+        };
+        for (number, place) in self.places.iter().enumerate() {
             let is_free = place.state.load(Ordering::Relaxed) == FREE;
-            let is_right = || place.start() == 0 || fits.contains(&place.whole_bytes(guard_bytes));
-            let (new, failure) = (Ordering::Acquire, Ordering::Relaxed);
-            is_free
-                && is_right()
-                && place
-                    .state
-                    .compare_exchange(FREE, TAKEN, new, failure)
-                    .is_ok()
-        });
-        if let Some((number, _)) = found {
-            self.highest.fetch_max(number + 1, Ordering::AcqRel);
+            if !is_free || !is_right(place) || !place.becomes(FREE, HELD) {
+                continue;
+            }
+            // It may have become another one meanwhile.
+            if is_right(place) {
+                self.highest.fetch_max(number + 1, Ordering::AcqRel);
+                return Some((number, place));
+            }
+            place.state.store(FREE, Ordering::Release);
         }
-        found
+        None
     }
 
     /// Finds where a new place can be, and makes a stack there; whether there is one.
@@ -312,12 +354,21 @@ impl Arena {
             let Some((start, end)) = self.new_bounds(whole_bytes + guard_bytes) else {
                 return false;
             };
+            match map(start, guard_bytes, libc::PROT_NONE, 0) {
+                Err(Errno(libc::EEXIST)) => continue,
+                Err(_) => return false,
+                Ok(()) => {}
+            }
             place.start.store(start, Ordering::Relaxed);
             place.end.store(end, Ordering::Relaxed);
-            match place.make(bytes, guard_bytes) {
+            place.guard_bytes.store(guard_bytes, Ordering::Relaxed);
+            match place.make(bytes) {
                 Err(Errno(libc::EEXIST)) => {}
+                // Without memory it is a place still.
                 made => return made.is_ok(),
             }
+            unmap(start, guard_bytes);
+            place.forget();
         }
         false
     }
@@ -333,6 +384,36 @@ impl Arena {
         let fits = |next: usize| next.checked_sub(bytes).filter(|start| *start >= lowest);
         let end = self.next.fetch_update(new, failure, fits).ok()?;
         Some((end - bytes, end))
+    }
+
+    /// Whether the kernel makes this stack larger, which nobody uses yet. It is asked once:
+    /// emulators may not. Otherwise the stack is given back.
+    fn grows(&self, place: &Place) -> bool {
+        let page = page_bytes() as usize;
+        let (start, low) = (place.start() + place.guard_bytes(), place.made_low());
+        if self.is_tried.load(Ordering::Relaxed) == UNKNOWN && low - start >= page {
+            // The kernel writes there, which is an error where nothing is.
+            let arguments = [libc::CLOCK_MONOTONIC as usize, low - page, 0, 0, 0, 0];
+            // SAFETY: it is the stack's, or nobody's.
+            let said = unsafe { kernel::call(libc::SYS_clock_gettime, arguments) };
+            let found = if said.is_ok() { GROWS } else { GROWS_NOT };
+            self.is_tried.store(found, Ordering::Relaxed);
+            if found == GROWS {
+                unmap(low - page, page);
+            }
+        }
+        let grows = self.is_tried.load(Ordering::Relaxed) != GROWS_NOT;
+        if !grows {
+            unmap(low, place.end() - low);
+        }
+        grows
+    }
+}
+
+impl Place {
+    /// Whether the descriptor of a thread is in the stack as it was made.
+    fn has(&self, descriptor: usize) -> bool {
+        (self.made_low()..self.end()).contains(&descriptor)
     }
 }
 
@@ -354,17 +435,18 @@ fn bounds() -> (usize, usize) {
     (first, first.saturating_sub(all).max(UNIT))
 }
 
-/// Maps what may not be touched, where nothing is.
-fn map(start: usize, bytes: usize) -> Result<(), Errno> {
-    // Before Linux 4.17 the flag is not known, and the address a wish.
+/// Maps memory where nothing is.
+fn map(start: usize, bytes: usize, protection: c_int, more: c_int) -> Result<(), Errno> {
+    // Before Linux 4.17 the last flag is not known, and the address a wish.
     let flags = libc::MAP_PRIVATE
         | libc::MAP_ANONYMOUS
         | libc::MAP_NORESERVE
         | libc::MAP_STACK
-        | libc::MAP_FIXED_NOREPLACE;
+        | libc::MAP_FIXED_NOREPLACE
+        | more;
     let wanted = start as *mut c_void;
     // SAFETY: new memory, in nobody's way.
-    let made = unsafe { kernel::map(wanted, bytes, libc::PROT_NONE, flags, -1) }?;
+    let made = unsafe { kernel::map(wanted, bytes, protection, flags, -1) }?;
     if made.as_ptr() != wanted {
         unmap(made.as_ptr() as usize, bytes);
         return Err(Errno(libc::EEXIST));
@@ -372,22 +454,32 @@ fn map(start: usize, bytes: usize) -> Result<(), Errno> {
     Ok(())
 }
 
-/// From now on it may be touched.
-fn open(start: usize, bytes: usize) -> Result<(), Errno> {
-    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: it is a stack of ours, or the guard of one.
-    let said = unsafe { kernel::call(libc::SYS_mprotect, [start, bytes, protection, 0, 0, 0]) };
-    said.map(|_| ())
-}
-
 fn unmap(start: usize, bytes: usize) {
     // SAFETY: it was mapped here, and nobody uses it any more.
     let _ = unsafe { kernel::call(libc::SYS_munmap, [start, bytes, 0, 0, 0, 0]) };
 }
 
+/// Whether there is anything at a page.
+fn is_mapped(page: usize) -> bool {
+    let mut state = 0_u8;
+    let arguments = [page, 1, &raw mut state as usize, 0, 0, 0];
+    // SAFETY: writes a byte for the page.
+    unsafe { kernel::call(libc::SYS_mincore, arguments) }.is_ok()
+}
+
+/// How large the kernel makes a stack at most.
+fn stack_limit() -> u64 {
+    // SAFETY: all zeros are a value of this structure.
+    let mut limit: libc::rlimit64 = unsafe { core::mem::zeroed() };
+    // SAFETY: the kernel writes one such structure.
+    let said = kernel::unnoticed(|| unsafe { libc::getrlimit64(libc::RLIMIT_STACK, &mut limit) });
+    if said == 0 { limit.rlim_cur } else { 0 }
+}
+
 /// Whether this process has such a thread still.
 fn is_thread(thread: u32) -> bool {
-    let arguments = [kernel::process_id() as usize, thread as usize, 0, 0, 0, 0];
+    let process = kernel::process_id() as usize;
+    let arguments = [process, thread as usize, 0, 0, 0, 0];
     // SAFETY: signal 0 only asks.
     let said = unsafe { kernel::call(libc::SYS_tgkill, arguments) };
     said != Err(Errno(libc::ESRCH))
@@ -429,7 +521,10 @@ mod tests {
 
     use super::*;
 
-    /// A process has one arena, and others would be in its way.
+    /// A process has one, and others would be in its way.
+    static ARENA: Arena = Arena::new();
+
+    /// Each test has it for itself.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -440,72 +535,78 @@ mod tests {
         unsafe { (address as *mut u8).write_volatile(7) };
     }
 
+    fn low_of(arena: &Arena, end: usize) -> usize {
+        let stack = Stack {
+            high: end as u64,
+            ..Stack::default()
+        };
+        arena.now(&stack).expect("it is known").low as usize
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn stacks_grow_until_they_are_whole() {
-        static ARENA: Arena = Arena::new();
         let _alone = alone();
         let page = page_bytes() as usize;
         let (small, whole) = (64 << 10, 1 << 20);
         let made = ARENA.take(small, 1, whole, false).expect("there is room");
-        let end = made.low as usize + made.bytes;
-        assert_eq!(made.bytes as u64, small);
-        let mut low = made.low as usize;
+        let (low, end) = (made.low as usize, made.low as usize + made.bytes);
+        assert_eq!((made.bytes as u64, low_of(&ARENA, end)), (small, low));
         write(low);
-        assert_eq!(ARENA.grow(low, low), None, "what is there");
-        assert_eq!(ARENA.grow(low + page, low - 1), None, "another's");
-        // Twice as large for a little, and as large as must be for more.
-        let grown = ARENA.grow(low, low - 1).expect("it grows");
-        assert_eq!(end - grown, 2 * made.bytes);
-        write(grown);
+        assert_eq!(low_of(&ARENA, end), low);
         write(low - 1);
-        low = grown;
-        let wanted = end - (512 << 10);
-        let grown = ARENA.grow(low, wanted).expect("it grows");
-        assert_eq!(grown, wanted - SPARE_BYTES);
-        write(grown);
+        assert_eq!(low_of(&ARENA, end), low - page);
         let lowest = end - whole as usize;
-        assert_eq!(ARENA.grow(grown, lowest), Some(lowest));
         write(lowest);
-        assert_eq!(ARENA.grow(lowest, lowest - 1), None, "the guard");
+        assert_eq!(low_of(&ARENA, end), lowest);
         let stack = ARENA.whole(end - 1).expect("it is known");
         assert_eq!((stack.low as usize, stack.high as usize), (lowest, end));
         assert_eq!(stack.guard_bytes as usize, page);
+        for (address, is_below) in [
+            (lowest - page, true),
+            (lowest - page - 1, false),
+            (low, false),
+        ] {
+            assert_eq!(ARENA.is_below(&stack, address as u64), is_below);
+        }
         ARENA.joined(end - 1);
         assert_eq!(ARENA.whole(end - 1), None);
+        assert!(!is_mapped(lowest) && !is_mapped(low) && !is_mapped(end - page));
         // The same place again, for what is as large.
         let again = ARENA.take(small, 1, whole, false).expect("there is room");
         assert_eq!(again, made);
         let other = ARENA.take(small, 1, whole, false).expect("there is room");
         assert_ne!(other.place, made.place);
-        ARENA.give_back(again);
+        // Only this one has its thread in a child.
+        ARENA.forked(other.low as usize);
+        assert_eq!(ARENA.whole(end - 1), None);
         ARENA.give_back(other);
+        assert!(ARENA.taken().iter().all(|it| !it.is_taken()));
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "maps memory where it wants it")]
-    fn stacks_do_not_grow_over_what_is_others() {
-        static ARENA: Arena = Arena::new();
+    fn what_others_have_in_a_place_stays_theirs() {
         let _alone = alone();
         let page = page_bytes() as usize;
         let made = ARENA
-            .take(1 << 16, 1, 1 << 20, false)
+            .take(1 << 16, 1, 1 << 22, false)
             .expect("there is room");
         let low = made.low as usize;
-        let others = low - (1 << 16) - page;
-        map(others, page).expect("it is free");
-        assert_eq!(ARENA.grow(low, others - page), None);
-        let grown = ARENA.grow(low, low - page).expect("there is as much");
-        assert!(grown > others && grown <= low - page - SPARE_BYTES);
+        let others = low - (2 << 20);
+        map(others, page, libc::PROT_READ | libc::PROT_WRITE, 0).expect("it is free");
+        write(low - 1);
+        // It is no thread of ours that has its descriptor there.
+        ARENA.joined(others);
+        assert!(ARENA.whole(low).is_some() && ARENA.whole(others).is_none());
         ARENA.give_back(made);
-        open(others, page).expect("it is still there");
+        write(others);
         unmap(others, page);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn stacks_of_detached_threads_are_given_back_when_these_are_gone() {
-        static ARENA: Arena = Arena::new();
         let _alone = alone();
         let made = ARENA
             .take(1 << 16, 1, 1 << 20, true)
@@ -518,7 +619,6 @@ mod tests {
             let _ = ends.recv();
         });
         ARENA.ends(address, told.recv().expect("it says so"));
-        ARENA.sweep();
         assert!(ARENA.whole(address).is_some(), "it is there still");
         drop(end);
         thread.join().expect("it ends");
@@ -532,7 +632,6 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn there_is_an_end_to_it() {
-        static ARENA: Arena = Arena::new();
         let _alone = alone();
         let too_large = usize::MAX as u64 / 2;
         assert_eq!(ARENA.take(1 << 16, 1, too_large, false), None);
@@ -543,7 +642,6 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "maps memory where it wants it")]
     fn nobody_has_what_another_has() {
-        static ARENA: Arena = Arena::new();
         let _alone = alone();
         let work = |number: u8| {
             for turn in 0..500 {
@@ -554,12 +652,11 @@ mod tests {
                 let at = |address: usize| address as *mut u8;
                 // SAFETY: it is this thread's, if all is well.
                 unsafe { at(low).write_bytes(number, made.bytes) };
-                let grown = ARENA.grow(low, low - 1).expect("it grows");
+                write(low - 1);
                 for address in (low..low + made.bytes).step_by(512) {
                     // SAFETY: as above.
                     assert_eq!(unsafe { at(address).read_volatile() }, number);
                 }
-                write(grown);
                 match is_detached {
                     // Such a thread never was.
                     true => ARENA.ends(low, u32::MAX >> 1),

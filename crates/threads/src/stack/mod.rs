@@ -5,7 +5,7 @@
 //!  thread begins  ─▶ Process::stack_around, depth ─▶ Watch::enter
 //!  thread ends    ─▶ Process::depth ─▶ Peak ─▶ Watch::measures ─▶ Watch::leave
 //!  now and then   ─▶ Watch::look (threads that run) ─▶ Notes (a file beside the profile)
-//!  guard page hit ─▶ Watch's handler ─▶ Arena::grow, or report, profile, the program's own action
+//!  guard page hit ─▶ Watch's handler ─▶ report, profile, the program's own action
 //!  process ends   ─▶ Live::take ─▶ update (a profile, under its lock)
 //!  or is ended    ─▶ settle (whoever reads the profile next adds its notes)
 //! ```

@@ -10,8 +10,8 @@
 //! left in place, and overflows are not seen. A frame that reaches over the whole
 //! guard page is not seen either: compilers prevent that when told to probe stacks.
 //!
-//! A stack of an [`Arena`] grows instead, as long as it is smaller than what the program
-//! asked for and there is address space; nothing is said of that.
+//! A stack of an [`Arena`] overflows when it is as large as what the program asked for, or
+//! when there is no address space left for it to grow.
 //!
 //! Everything here may be called by a signal handler, but where it says otherwise.
 
@@ -85,13 +85,17 @@ impl Known {
     }
 
     /// Measures it, beside a thread that may end at any time.
-    fn measure(&self, process: &Process) -> Result<Option<Running>, Errno> {
+    fn measure(
+        &self,
+        process: &Process,
+        now: impl Fn(Stack) -> Stack,
+    ) -> Result<Option<Running>, Errno> {
         let thread = self.thread.load(Ordering::Acquire);
         if matches!(thread, FREE | TAKEN) {
             return Ok(None);
         }
         let (identity, seat) = (self.identity.load(Ordering::Relaxed), self.seat());
-        let stack = self.stack();
+        let stack = now(self.stack());
         let at_start = self.depth_at_start.load(Ordering::Relaxed) as u64;
         let depth = process.depth(&stack)?;
         fence(Ordering::Acquire);
@@ -168,8 +172,8 @@ impl Watch {
         }
     }
 
-    /// From now on stacks of this arena grow.
-    pub fn lets_grow(&self, arena: &'static Arena) {
+    /// Stacks may be of this arena from now on.
+    pub fn grows_in(&self, arena: &'static Arena) {
         let arena = (&raw const *arena).cast_mut();
         self.arena.store(arena, Ordering::Release);
     }
@@ -233,7 +237,7 @@ impl Watch {
 
     /// The stack of a thread as it is now, which may have grown.
     pub fn stack(&self, standing: Standing) -> Option<Stack> {
-        self.known.get(standing.0).map(Known::stack)
+        self.known.get(standing.0).map(|it| self.now(it.stack()))
     }
 
     /// A thread ends; its stack may be another's now.
@@ -312,7 +316,7 @@ impl Watch {
         let mut running = [0_u16; Live::SEATS];
         let mut is_new = [false; Live::SEATS];
         for known in self.taken() {
-            let Ok(Some(found)) = known.measure(process) else {
+            let Ok(Some(found)) = known.measure(process, |it| self.now(it)) else {
                 continue;
             };
             tell(&found);
@@ -348,7 +352,7 @@ impl Watch {
     pub fn look_at(&self, thread: c_int, process: &Process) -> Result<Option<Running>, Errno> {
         let is_it = |it: &&Known| it.thread.load(Ordering::Relaxed) == thread as u32;
         let known = self.taken().iter().find(is_it);
-        known.map_or(Ok(None), |it| it.measure(process))
+        known.map_or(Ok(None), |it| it.measure(process, |it| self.now(it)))
     }
 
     fn taken(&self) -> &[Known] {
@@ -485,37 +489,21 @@ impl Watch {
     /// grow.
     fn hit(&self, address: u64) -> Option<&Known> {
         let thread = system::thread() as u32;
-        let room = || self.arena()?.whole(address as usize);
+        let arena = self.arena();
+        let is_hit = |stack: Stack| {
+            stack.is_guard(address) || arena.is_some_and(|it| it.is_below(&stack, address))
+        };
         let mut taken = self.taken().iter();
-        taken.find(|known| {
-            let stack = known.stack();
-            let is_in_room =
-                || address < stack.low && room().is_some_and(|it| it.high == stack.high);
-            known.thread.load(Ordering::Acquire) == thread
-                && (stack.is_guard(address) || is_in_room())
-        })
+        taken.find(|it| it.thread.load(Ordering::Acquire) == thread && is_hit(it.stack()))
     }
 
-    /// Makes the stack of this thread so large that there is this address; whether that was
-    /// what it took.
-    fn grows(&self, address: usize) -> bool {
-        let Some(arena) = self.arena() else {
-            return false;
-        };
-        let thread = system::thread() as u32;
-        let is_own = |it: &&Known| it.thread.load(Ordering::Acquire) == thread;
-        let Some(own) = self.taken().iter().find(is_own) else {
-            return false;
-        };
-        let grown = arena.grow(own.low.load(Ordering::Relaxed), address);
-        if let Some(low) = grown {
-            own.low.store(low, Ordering::Relaxed);
-        }
-        grown.is_some()
+    /// A stack as it is now, which may have grown.
+    fn now(&self, stack: Stack) -> Stack {
+        self.arena().and_then(|it| it.now(&stack)).unwrap_or(stack)
     }
 
     fn report(&self, known: &Known) {
-        let bytes = known.stack().bytes();
+        let bytes = self.now(known.stack()).bytes();
         let thread = known.thread.load(Ordering::Relaxed);
         let (key, role) = match known.seat() {
             Some(seat) => {
@@ -583,9 +571,6 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize as u64) };
     // Otherwise somebody has sent the signal.
     let is_fault = code > 0;
-    if is_fault && watch.grows(address as usize) {
-        return;
-    }
     if let Some(known) = watch.hit(address).filter(|_| is_fault) {
         if !known.is_reported.swap(true, Ordering::Relaxed) {
             watch.report(known);
