@@ -79,11 +79,25 @@ pub fn after_fork() {
     }
 }
 
+/// Whether the thread is one of the process of which this is a fork.
+fn is_left(thread: pthread_t) -> bool {
+    arena().is_some_and(|it| it.forgets(thread as usize))
+}
+
 /// Waits, and says that the thread was joined where it was.
 ///
 /// # Safety
-/// As that of [`blocking::around`].
-unsafe fn join(thread: pthread_t, wait: impl FnOnce() -> c_int) -> c_int {
+/// As that of [`blocking::around`]; what the thread has ended with is null or can be written.
+unsafe fn join<T>(thread: pthread_t, result: *mut T, wait: impl FnOnce() -> c_int) -> c_int {
+    if is_left(thread) {
+        // SAFETY: the caller's: a pointer or a number, of which zeros are one.
+        unsafe {
+            if let Some(result) = result.as_mut() {
+                *result = core::mem::zeroed();
+            }
+        }
+        return 0;
+    }
     // SAFETY: the caller's.
     let error = unsafe { blocking::around(wait, ()) };
     if let Some(arena) = arena().filter(|_| error == 0) {
@@ -93,7 +107,11 @@ unsafe fn join(thread: pthread_t, wait: impl FnOnce() -> c_int) -> c_int {
 }
 
 /// Says that nobody will join the thread where that has been said to the C library.
-fn detach(thread: pthread_t, error: c_int) -> c_int {
+fn detach(thread: pthread_t, detach: impl FnOnce() -> c_int) -> c_int {
+    if is_left(thread) {
+        return 0;
+    }
+    let error = detach();
     if let Some(arena) = arena().filter(|_| error == 0) {
         arena.detached(thread as usize);
     }
@@ -101,34 +119,41 @@ fn detach(thread: pthread_t, error: c_int) -> c_int {
 }
 
 macro_rules! joins {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+    ($($name:ident($result:ident: $into:ty $(, $argument:ident: $type:ty)*);)*) => {
         $(
             /// As the C library has it.
             ///
             /// # Safety
             /// As there.
             #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(thread: pthread_t, $($argument: $type),*) -> c_int {
+            pub unsafe extern "C" fn $name(
+                thread: pthread_t,
+                $result: *mut $into,
+                $($argument: $type),*
+            ) -> c_int {
                 // SAFETY: the caller's.
-                unsafe { join(thread, || real::$name(thread, $($argument),*)) }
+                unsafe {
+                    let wait = || real::$name(thread, $result, $($argument),*);
+                    join(thread, $result, wait)
+                }
             }
         )*
     };
 }
 
 joins! {
-    pthread_join(result: *mut *mut c_void);
-    pthread_tryjoin_np(result: *mut *mut c_void);
-    pthread_timedjoin_np(result: *mut *mut c_void, until: *const timespec);
-    pthread_clockjoin_np(result: *mut *mut c_void, clock: clockid_t, until: *const timespec);
-    thrd_join(result: *mut c_int);
+    pthread_join(result: *mut c_void);
+    pthread_tryjoin_np(result: *mut c_void);
+    pthread_timedjoin_np(result: *mut c_void, until: *const timespec);
+    pthread_clockjoin_np(result: *mut c_void, clock: clockid_t, until: *const timespec);
+    thrd_join(result: c_int);
 }
 
 // The names by which programs of 32 bits call them whose time has 64.
 #[cfg(target_pointer_width = "32")]
 joins! {
-    __pthread_timedjoin_np64(result: *mut *mut c_void, until: *const c_void);
-    __pthread_clockjoin_np64(result: *mut *mut c_void, clock: clockid_t, until: *const c_void);
+    __pthread_timedjoin_np64(result: *mut c_void, until: *const c_void);
+    __pthread_clockjoin_np64(result: *mut c_void, clock: clockid_t, until: *const c_void);
 }
 
 /// As POSIX has it.
@@ -138,7 +163,7 @@ joins! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_detach(thread: pthread_t) -> c_int {
     // SAFETY: the caller's.
-    detach(thread, unsafe { real::pthread_detach(thread) })
+    detach(thread, || unsafe { real::pthread_detach(thread) })
 }
 
 /// As C has it.
@@ -148,7 +173,7 @@ pub unsafe extern "C" fn pthread_detach(thread: pthread_t) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thrd_detach(thread: pthread_t) -> c_int {
     // SAFETY: the caller's. What it answers where that is done is 0.
-    detach(thread, unsafe { real::thrd_detach(thread) })
+    detach(thread, || unsafe { real::thrd_detach(thread) })
 }
 
 /// As glibc has it. A stack is as large as the program asked for, as it can be.

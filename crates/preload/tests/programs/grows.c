@@ -135,16 +135,26 @@ static void *uses_what_it_has(void *argument)
     return argument;
 }
 
+/* Waits, so that it is there in no fork. */
+static void *stays(void *argument)
+{
+    CHECK(sem_wait(&may_go) == 0);
+    return argument;
+}
+
 static void *has_a_child(void *argument)
 {
     int status;
     pid_t child;
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, stays, &levels) == 0);
     CHECK(depth_of(levels / 2) == levels / 2);
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         CHECK(depth_of(levels) == levels);
 #ifndef IS_WATCHED
+        CHECK(pthread_join(other, NULL) == 0);
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, is_deep, &levels) == 0);
         joined(thread);
@@ -152,6 +162,8 @@ static void *has_a_child(void *argument)
         _exit(3);
     }
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
+    CHECK(sem_post(&may_go) == 0);
+    joined(other);
     CHECK(depth_of(levels) == levels);
     return argument;
 }

@@ -30,6 +30,8 @@ const FREE: u32 = 0;
 /// Its stack is being made, or given back.
 const HELD: u32 = 1;
 const TAKEN: u32 = 2;
+/// Its thread is not in this process, which is a fork of the one that has it.
+const LEFT: u32 = 3;
 
 /// Where a stack is or was.
 struct Place {
@@ -120,7 +122,11 @@ impl Place {
 
     /// Nobody uses the stack any more. Where it is not known what it is, it stays.
     fn give_back(&self) {
-        if self.becomes(TAKEN, HELD) {
+        self.give_back_from(TAKEN);
+    }
+
+    fn give_back_from(&self, state: u32) {
+        if self.becomes(state, HELD) {
             if let Some(low) = self.low() {
                 unmap(low, self.end() - low);
                 self.state.store(FREE, Ordering::Release);
@@ -281,16 +287,31 @@ impl Arena {
         self.sweep();
     }
 
-    /// In the child of a fork, where only the thread with this descriptor is.
+    /// In the child of a fork, where only the thread with this descriptor is. The stacks of
+    /// others stay as long as somebody may ask for them.
     pub fn forked(&self, descriptor: usize) {
         for place in self.taken() {
             match place.state.load(Ordering::Relaxed) {
                 // Whoever held it is not here, and it is not known what is there.
                 HELD => place.forget(),
-                TAKEN if !place.has(descriptor) => place.give_back(),
-                _ => continue,
+                TAKEN if place.has(descriptor) => {}
+                TAKEN if place.is_detached.load(Ordering::Relaxed) => place.give_back(),
+                TAKEN => place.state.store(LEFT, Ordering::Release),
+                _ => {}
             }
         }
+    }
+
+    /// Whether the thread with this descriptor is one of the process of which this is a fork.
+    /// Nobody needs its stack any more then: as of the C library's, whoever waits for it does
+    /// not wait.
+    pub fn forgets(&self, descriptor: usize) -> bool {
+        let is_left = |it: &&Place| it.state.load(Ordering::Acquire) == LEFT && it.has(descriptor);
+        let Some(place) = self.taken().iter().find(is_left) else {
+            return false;
+        };
+        place.give_back_from(LEFT);
+        true
     }
 
     /// Gives back the stacks of detached threads that are gone.
@@ -580,6 +601,9 @@ mod tests {
         // Only this one has its thread in a child.
         ARENA.forked(other.low as usize);
         assert_eq!(ARENA.whole(end - 1), None);
+        write(low);
+        assert!(ARENA.forgets(end - 1) && !ARENA.forgets(end - 1) && !is_mapped(low));
+        assert!(!ARENA.forgets(other.low as usize));
         ARENA.give_back(other);
         assert!(ARENA.taken().iter().all(|it| !it.is_taken()));
     }
