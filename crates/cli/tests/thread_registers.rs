@@ -181,3 +181,32 @@ fn it_is_served_with_all_others_and_mediates_itself_meanwhile() {
     assert_eq!(program.state(), (true, false));
     assert_eq!(end(mediator), Some(0));
 }
+
+/// Whoever accepts its call and says nothing is not asked again and again, and meanwhile it
+/// mediates itself.
+#[test]
+fn who_does_not_answer_is_left_alone() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+    let device = Device::new("w", "");
+    let Some((mediator, _news)) = device.mediator("idle", &["--wait-max", "never"]) else {
+        return;
+    };
+    assert_eq!(end(mediator), Some(0));
+    let path = device.path("run/mediator");
+    let _ = fs::remove_file(&path);
+    let listener = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).expect("a socket");
+    bind(&listener, &SocketAddrUnix::new(&path).expect("a path")).expect("it is free");
+    listen(&listener, 100).expect("it listens");
+    let mut program = Program::start(&device);
+    assert_eq!(program.state(), (false, true));
+    let begun = std::time::Instant::now();
+    for _ in 0..20 {
+        assert_eq!(program.asked("critical"), "begun");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(program.asked("end"), "ended");
+        assert_eq!(program.state(), (false, true));
+    }
+    // Each time that it asks it would wait for two seconds.
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(30), "{took:?}");
+}
