@@ -211,7 +211,7 @@ fn one_that_runs_away_is_demoted_and_told() {
             spinning.policy() != ROUND_ROBIN
         });
         until("the other one is not lazy", || other.policy() == OTHER);
-        let status = status(&device);
+        let status = device.status();
         assert_eq!(
             (&status[0]["rung"], &status[0]["fast"]),
             (&Value::from(rung), &Value::from(0))
@@ -298,9 +298,10 @@ fn who_is_blocked_keeps_nobody_waiting_if_so_wished() {
             "idle" => other.policy() == IDLE,
             _ => critical.policy() == ROUND_ROBIN,
         };
-        let fast = || status(&device)[0]["fast"].clone();
+        let fast = || device.status()[0]["fast"].clone();
         let is_known = || {
-            status(&device)
+            device
+                .status()
                 .iter()
                 .any(|it| it["thread"] == critical.number())
         };
@@ -319,14 +320,6 @@ fn who_is_blocked_keeps_nobody_waiting_if_so_wished() {
         assert_eq!(end(mediator), Some(0));
         assert_eq!((other.policy(), critical.policy()), (OTHER, OTHER));
     }
-}
-
-/// What the mediator says of itself, and of each thread.
-fn status(device: &Device) -> Vec<Value> {
-    let output = device.milieu(&["--status", "--json"]).output().unwrap();
-    let lines = text(&output.stdout);
-    let lines = lines.lines().map(|it| serde_json::from_str(it).unwrap());
-    lines.collect()
 }
 
 /// It knows of no mediator: the preload registers it, with what the patterns say.
@@ -360,7 +353,7 @@ fn a_program_that_is_served_registers_and_is_mediated_with_all_others() {
         .arg("1000")
         .stdin(Stdio::null());
     let served = Running(served.spawn().unwrap());
-    let status = || status(&device);
+    let status = || device.status();
     until("it has registered", || status()[0]["programs"] == 1);
     until("the other one is lazy", || other.policy() == IDLE);
     let all = status();

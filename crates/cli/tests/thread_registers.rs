@@ -7,9 +7,8 @@ use std::process::{ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::channel;
 use std::{env, fs};
 
-use mediated::{Device, IDLE, OTHER, Running, end, text, until};
+use mediated::{Device, IDLE, OTHER, Running, end, until};
 use milieu::threads::{Mediator, Priority};
-use serde_json::Value;
 
 const SOCKET: &str = "MILIEU_TEST_SOCKET";
 
@@ -99,11 +98,14 @@ impl Program {
     }
 }
 
-fn status(device: &Device) -> Vec<Value> {
-    let output = device.milieu(&["--status", "--json"]).output().unwrap();
-    let lines = text(&output.stdout);
-    let lines = lines.lines().map(|it| serde_json::from_str(it).unwrap());
-    lines.collect()
+/// Somebody of it is critical while the mediator is back, and then nobody.
+fn comes_back(device: &Device, other: &Running, program: &mut Program) {
+    until("it has registered again", || {
+        device.status()[0]["programs"] == 1
+    });
+    until("the other one is lazy", || other.policy() == IDLE);
+    assert_eq!(program.asked("end"), "ended");
+    assert_eq!(program.state(), (true, false));
 }
 
 #[test]
@@ -116,13 +118,13 @@ fn it_is_served_with_all_others_and_mediates_itself_meanwhile() {
     };
     let mut program = Program::start(&device);
     assert_eq!(program.state(), (true, false));
-    assert_eq!(status(&device)[0]["programs"], 1);
+    assert_eq!(device.status()[0]["programs"], 1);
     assert_eq!(program.asked("critical"), "begun");
     until("the other one is lazy", || other.policy() == IDLE);
     until("its other threads are lazy", || {
         program.running.policy() == IDLE
     });
-    let all = status(&device);
+    let all = device.status();
     let its = all.iter().find(|it| it["role"] == "gas-detection");
     let its = its.expect("it is known");
     assert_eq!(
@@ -142,19 +144,14 @@ fn it_is_served_with_all_others_and_mediates_itself_meanwhile() {
     assert_eq!(end(mediator), Some(0));
     assert_eq!(other.policy(), OTHER);
     let (mediator, _news) = device.mediator("idle", &never).expect("as before");
-    until("it has registered again", || {
-        status(&device)[0]["programs"] == 1
-    });
-    until("the other one is lazy", || other.policy() == IDLE);
-    assert_eq!(program.asked("end"), "ended");
-    assert_eq!(program.state(), (true, false));
+    comes_back(&device, &other, &mut program);
 
     // It goes while nobody is critical, and another comes.
     assert_eq!(end(mediator), Some(0));
     until("it knows that", || !program.state().0);
     let (mediator, _news) = device.mediator("idle", &never).expect("as before");
     until("it has registered again", || program.state().0);
-    assert_eq!(status(&device)[0]["programs"], 1);
+    assert_eq!(device.status()[0]["programs"], 1);
 
     // It goes, and nobody else comes.
     assert_eq!(end(mediator), Some(0));
@@ -173,12 +170,7 @@ fn it_is_served_with_all_others_and_mediates_itself_meanwhile() {
     // Nobody is moved by two.
     let (mediator, _news) = device.mediator("idle", &never).expect("as before");
     assert_eq!(program.asked("critical"), "begun");
-    until("it has registered again", || {
-        status(&device)[0]["programs"] == 1
-    });
-    until("the other one is lazy", || other.policy() == IDLE);
-    assert_eq!(program.asked("end"), "ended");
-    assert_eq!(program.state(), (true, false));
+    comes_back(&device, &other, &mut program);
     assert_eq!(end(mediator), Some(0));
 }
 

@@ -113,6 +113,14 @@ impl Device {
         command
     }
 
+    /// What the mediator says of itself, and of each thread.
+    pub fn status(&self) -> Vec<Value> {
+        let output = self.milieu(&["--status", "--json"]).output().unwrap();
+        let lines = text(&output.stdout);
+        let lines = lines.lines().map(|it| serde_json::from_str(it).unwrap());
+        lines.collect()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -86,6 +86,11 @@ impl Place {
         self.guard_bytes.load(Ordering::Relaxed)
     }
 
+    /// Whether the descriptor of a thread is in the stack as it was made.
+    fn has(&self, descriptor: usize) -> bool {
+        (self.made_low()..self.end()).contains(&descriptor)
+    }
+
     /// How many bytes a stack in it can have.
     fn whole_bytes(&self) -> usize {
         (self.end() - self.start()).saturating_sub(self.guard_bytes())
@@ -431,19 +436,11 @@ impl Arena {
     }
 }
 
-impl Place {
-    /// Whether the descriptor of a thread is in the stack as it was made.
-    fn has(&self, descriptor: usize) -> bool {
-        (self.made_low()..self.end()).contains(&descriptor)
-    }
-}
-
 /// Where the highest place ends, and below what there is none: at a distance from what the
 /// kernel gives out, which begins where libraries are and grows down from there.
 fn bounds() -> (usize, usize) {
     static HERE: u8 = 0;
-    /// Twice as far apart as most programs are large; sanitizers know no addresses that are
-    /// much lower.
+    /// Most programs map less than that; sanitizers know no addresses that are much lower.
     const AWAY: u64 = 64 << 30;
     const UNIT: usize = 2 << 20;
     let here = (&raw const HERE) as usize;
