@@ -317,8 +317,13 @@ fn has_reached_own() -> bool {
     if !has_reached {
         // Long enough to reach it, if that is soon.
         let until = kernel::boot_time_ns() + 1_000 * PUT_OFF;
-        LEFT_UNTIL.store(until, Ordering::Relaxed);
+        LEFT_UNTIL.store(until, Ordering::SeqCst);
         let _ = set_soft(own);
+        // The kernel has told of one whom the mediator has taken out of real time meanwhile.
+        // Whoever notes that later finds what was stored.
+        if is_noted(kernel::thread_id()) {
+            LEFT_UNTIL.store(0, Ordering::SeqCst);
+        }
     }
     has_reached
 }
@@ -326,20 +331,28 @@ fn has_reached_own() -> bool {
 /// The mediator has seen by itself that a thread has run away. False if the kernel has told
 /// meanwhile: who notes it first tells of it.
 pub(crate) fn note_seen(tid: u32) -> bool {
-    note(tid, SEEN)
+    let is_first = note(tid, SEEN);
+    // The kernel may have told in between, when nothing showed any more of whom.
+    LEFT_UNTIL.store(0, Ordering::SeqCst);
+    is_first
 }
 
 fn note(tid: u32, by: u32) -> bool {
     let start = tid as usize;
     for place in start..start + NOTED_MAX {
         let place = &NOTED[place % NOTED_MAX];
-        match place.compare_exchange(0, tid | by, Ordering::AcqRel, Ordering::Acquire) {
+        match place.compare_exchange(0, tid | by, Ordering::SeqCst, Ordering::Acquire) {
             Ok(_) => return true,
             Err(there) if there & !SEEN == tid => return false,
             Err(_) => {}
         }
     }
     true
+}
+
+fn is_noted(tid: u32) -> bool {
+    let mut noted = NOTED.iter();
+    noted.any(|it| it.load(Ordering::SeqCst) & !SEEN == tid)
 }
 
 /// Whether the signal may be about the processor time of the process, of which the kernel
@@ -377,6 +390,26 @@ fn hand_on(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
                 let handler: extern "C" fn(c_int) = core::mem::transmute(handler);
                 handler(signal);
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guard_is_on_again_where_the_kernel_tells_of_one_whom_the_mediator_has_seen() {
+        let microseconds = 100_000;
+        let guard = Guard::new(microseconds, |_| ()).expect("any limit is permitted");
+        let seen = || assert!(note_seen(kernel::thread_id()));
+        let told = || assert!(!has_reached_own());
+        for [first, second] in [[&seen as &dyn Fn(), &told], [&told, &seen]] {
+            first();
+            second();
+            assert_eq!(guard.demoted().count(), 0);
+            let limit = kernel::limit(libc::RLIMIT_RTTIME, None);
+            assert_eq!(limit.map(|it| it.rlim_cur), Ok(microseconds));
         }
     }
 }
