@@ -1,19 +1,20 @@
 //! A thread, told what it is for before, while and after it runs.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use milieu_threads::kernel;
+use milieu_threads::lock::{Locked, PriorityMutex};
 
 use super::mediator::Shared;
 use super::overflows::Watched;
-use super::{Attributes, Entry, Scheduling, TableError};
+use super::{Attributes, Entry, NO_HANDLER, Scheduling, TableError};
 
 /// A thread of a [`Mediator`](super::Mediator), wherever it is with its life.
 #[derive(Clone)]
 pub struct Thread {
     shared: Arc<Shared>,
-    state: Arc<Mutex<State>>,
+    state: Arc<PriorityMutex<State>>,
 }
 
 #[derive(Clone, Copy)]
@@ -42,7 +43,7 @@ impl Thread {
     pub(super) fn asked(shared: &Arc<Shared>, own: Attributes, attributes: Attributes) -> Thread {
         Thread {
             shared: shared.clone(),
-            state: Arc::new(Mutex::new(State::Asked { own, attributes })),
+            state: Arc::new(PriorityMutex::new(State::Asked { own, attributes })),
         }
     }
 
@@ -117,8 +118,8 @@ impl Thread {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> Locked<'_, State> {
+        self.state.lock().expect(NO_HANDLER)
     }
 }
 

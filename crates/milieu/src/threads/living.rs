@@ -1,18 +1,22 @@
 //! The stacks of threads that run: how deep each was so far.
 //!
-//! Nobody has the lock while a stack is measured, and no thread waits for it while it
-//! is lazy for its own sake: it is measured before it is listed, and after it has left.
+//! Nobody has the lock while a stack is measured. A thread waits for it before it is listed
+//! and after it has left, so that none has it that this program's mediator keeps waiting; who
+//! has it while the device's mediator does inherits the priority of who waits for it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
+use milieu_threads::lock::{Locked, PriorityMutex};
 use milieu_threads::stack::{Errno, Hint, Peak, Process, Stack};
+
+use super::NO_HANDLER;
 
 /// Those of one mediator.
 pub(super) struct Living {
     /// What tells depths; one for all threads.
     process: RwLock<Option<Process>>,
-    threads: Mutex<Threads>,
+    threads: PriorityMutex<Threads>,
 }
 
 #[derive(Default)]
@@ -51,12 +55,12 @@ impl Living {
     pub fn new() -> Living {
         Living {
             process: RwLock::new(Process::own().ok()),
-            threads: Mutex::default(),
+            threads: PriorityMutex::new(Threads::default()),
         }
     }
 
-    fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    fn threads(&self) -> Locked<'_, Threads> {
+        self.threads.lock().expect(NO_HANDLER)
     }
 
     /// This thread begins. None where the kernel does not tell its stack.

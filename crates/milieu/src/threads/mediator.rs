@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use milieu_context::{Context, ContextOptions, Environment};
 use milieu_threads::host::Host;
 use milieu_threads::kernel;
+use milieu_threads::lock::{Locked, PriorityMutex};
 use milieu_threads::program::Program;
 
 use super::device::{Creator, Device};
@@ -22,8 +23,8 @@ use super::overflows::Watched;
 use super::roles::{Bounds, Roles};
 use super::stacks::Stacks;
 use super::{
-    Attributes, Entry, Errno, Invalid, Options, Report, Return, Role, Rung, TableError, Thread,
-    ThreadBuilder, best, probe,
+    Attributes, Entry, Errno, Invalid, NO_HANDLER, Options, Report, Return, Role, Rung, TableError,
+    Thread, ThreadBuilder, best, probe,
 };
 use crate::{Error, Milieu};
 
@@ -106,9 +107,9 @@ impl Mediator {
             host,
             device,
             to_keeper: to_keeper.clone(),
-            roles: Mutex::default(),
+            roles: PriorityMutex::new(Roles::default()),
             asked: Asked::default(),
-            listing: Mutex::default(),
+            listing: PriorityMutex::new(()),
             stacks: options.stacks,
         });
         let keeper = Keeper::new(
@@ -341,10 +342,10 @@ pub(super) struct Shared {
     device: Option<Device>,
     to_keeper: Sender<Message>,
     /// What threads are for, by what was said of their roles and by themselves.
-    roles: Mutex<Roles>,
+    roles: PriorityMutex<Roles>,
     asked: Asked,
     /// Held while a thread that somebody else has begun is listed.
-    listing: Mutex<()>,
+    listing: PriorityMutex<()>,
     stacks: Option<Stacks>,
 }
 
@@ -379,8 +380,8 @@ impl Shared {
         (self.asked.pending.load(Ordering::SeqCst) == 0).then_some(count)
     }
 
-    pub fn listing(&self) -> MutexGuard<'_, ()> {
-        self.listing.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn listing(&self) -> Locked<'_, ()> {
+        self.listing.lock().expect(NO_HANDLER)
     }
 
     pub fn set(&self, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
@@ -557,8 +558,8 @@ impl Shared {
     }
 
     /// What was said of threads, and by whom.
-    pub fn roles(&self) -> MutexGuard<'_, Roles> {
-        self.roles.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn roles(&self) -> Locked<'_, Roles> {
+        self.roles.lock().expect(NO_HANDLER)
     }
 
     pub fn stacks(&self) -> Option<&Stacks> {

@@ -67,6 +67,10 @@ pub use mediator::Mediator;
 pub use mutex::{Mutex, MutexGuard};
 pub use options::Options;
 
+/// Why a lock is had in the end: only who has it already is refused, and nobody here asks twice
+/// or from a signal's handler.
+const NO_HANDLER: &str = "no handler of a signal asks for it";
+
 #[doc(no_inline)]
 pub use milieu_threads::{
     attributes::{Attributes, Invalid, Priority, Role, StackSize},

@@ -6,14 +6,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use milieu_threads::lock::{Locked, PriorityMutex};
 use milieu_threads::stack::{Asked, Decision, Key, Peak, Place, is_space_short};
 
 use super::living::{Began, Living, Seen};
 use super::mediator::name_of;
 use super::overflows::{Overflows, Watched};
-use super::{Learned, Mediator, Policy, Role};
+use super::{Learned, Mediator, NO_HANDLER, Policy, Role};
 use crate::{Error, Milieu};
 
 /// Where the level is below which it is kept.
@@ -28,7 +28,7 @@ pub(super) struct Stacks {
     /// Which build of the program this is; none where the linker was told to write
     /// no build id. Nothing is kept then.
     build: Option<String>,
-    known: Mutex<HashMap<Role, Known>>,
+    known: PriorityMutex<HashMap<Role, Known>>,
     living: Living,
     overflows: Overflows,
 }
@@ -90,14 +90,14 @@ impl Stacks {
         Stacks {
             policy,
             build,
-            known: Mutex::new(known),
+            known: PriorityMutex::new(known),
             living: Living::new(),
             overflows,
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Role, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> Locked<'_, HashMap<Role, Known>> {
+        self.known.lock().expect(NO_HANDLER)
     }
 
     /// Of who has ended, and of whom was looked at.
