@@ -133,6 +133,15 @@ pub fn whole(mut command: Command) -> Result<Output> {
     Ok(output)
 }
 
+/// A failure keeps so many of its last lines: what a test ends with is why it failed.
+const LINES: usize = 40;
+
+/// The last lines of what a program printed.
+pub fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
 /// How many programs that compute run at once: one on each processor.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

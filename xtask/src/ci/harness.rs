@@ -1,10 +1,7 @@
 //! What Rust's test harness prints, counted, and what it says of tests that failed.
 
 use super::Outcome;
-use crate::process;
-
-/// A failure keeps so many of its last lines: what a test ends with is why it failed.
-const LINES: usize = 40;
+use crate::process::{self, tail};
 
 /// Follows what one harness after the other prints.
 #[derive(Default)]
@@ -54,12 +51,6 @@ impl Harness {
             failures,
         }
     }
-}
-
-/// The last lines of what a program printed.
-pub fn tail(text: &str) -> String {
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
 /// The name of a test and the last lines of what it said.

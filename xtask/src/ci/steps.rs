@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use anyhow::Result;
 
-use super::harness::{self, Harness};
+use super::harness::Harness;
 use super::{Outcome, Pace, Step, Surroundings, examples};
 use crate::metadata::{Package, Target};
 use crate::{boot, built, cross, experiment, fuzz, goals, process, targets, tidy};
@@ -577,7 +577,7 @@ fn tests_side_by_side<T: Sync>(
         }
         // A program that ended early may have said why where no harness looks.
         let error = String::from_utf8_lossy(&output.stderr);
-        let shown = format!("{shown}: {}\n{}", output.status, harness::tail(&error));
+        let shown = format!("{shown}: {}\n{}", output.status, process::tail(&error));
         ran = ran.and(harness.outcome(output.status.success(), &shown));
     }
     Ok(ran)
