@@ -63,7 +63,7 @@ pub(super) struct Mediate {
     turn: u8,
 
     /// How much of the time turns take from critical threads at most, where so many have to wait
-    /// [default: 50, and 80 with --wait-max]
+    /// [default: 50, and 90 with --wait-max]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=90))]
     turn_max: Option<u8>,
 
@@ -186,7 +186,10 @@ impl Mediate {
 
     fn settings(&self) -> Settings {
         let asked = match self.wait_max {
-            Some(Wait(Some(wait))) => Settings::keeping(nanoseconds(wait)),
+            Some(Wait(Some(wait))) => Settings {
+                turn_percent_max: Device::TURN_PERCENT_KEEPING,
+                ..Settings::keeping(nanoseconds(wait))
+            },
             Some(Wait(None)) => Settings {
                 lazy_wait_ns_max: None,
                 ..Settings::default()

@@ -299,6 +299,11 @@ pub struct Device<'n> {
 }
 
 impl<'n> Device<'n> {
+    /// The most of the time that turns take, in percent, where a wait is asked for: more than
+    /// [within a program](Settings::TURN_PERCENT_KEEPING), as a turn that is over, and who
+    /// has had none, is seen later.
+    pub const TURN_PERCENT_KEEPING: u8 = 90;
+
     /// Gets ready to mediate, over [`THREADS_MAX`] nodes or fewer. What a mediator left
     /// behind that was killed is undone first.
     ///
