@@ -13,6 +13,7 @@ use milieu_threads::stack::{Arena, Made, are_stacks_executable};
 use crate::blocking;
 use crate::real;
 use crate::state::{self, WATCH};
+use crate::thread::said_as_in_c;
 
 /// Null until there is such a stack.
 static ARENA: AtomicPtr<Arena> = AtomicPtr::new(null_mut());
@@ -146,7 +147,23 @@ joins! {
     pthread_tryjoin_np(result: *mut c_void);
     pthread_timedjoin_np(result: *mut c_void, until: *const timespec);
     pthread_clockjoin_np(result: *mut c_void, clock: clockid_t, until: *const timespec);
-    thrd_join(result: c_int);
+}
+
+/// As C has it.
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thrd_join(thread: pthread_t, result: *mut c_int) -> c_int {
+    let mut ended_with = null_mut();
+    // SAFETY: the caller's. Such threads are created by `pthread_create`, so whoever stands
+    // before both hears of both.
+    let error = unsafe { pthread_join(thread, &mut ended_with) };
+    // SAFETY: the caller's: it is null, or can be written. The number is in the pointer's place.
+    if let Some(result) = unsafe { result.as_mut() }.filter(|_| error == 0) {
+        *result = ended_with as usize as c_int;
+    }
+    said_as_in_c(error)
 }
 
 // The names by which programs of 32 bits call them whose time has 64.
@@ -172,8 +189,8 @@ pub unsafe extern "C" fn pthread_detach(thread: pthread_t) -> c_int {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thrd_detach(thread: pthread_t) -> c_int {
-    // SAFETY: the caller's. What it answers where that is done is 0.
-    detach(thread, || unsafe { real::thrd_detach(thread) })
+    // SAFETY: the caller's.
+    said_as_in_c(unsafe { pthread_detach(thread) })
 }
 
 /// As glibc has it. A stack is as large as the program asked for, as it can be.

@@ -106,9 +106,7 @@ functions! {
     pthread_clockjoin_np(
         thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec
     ) -> c_int;
-    thrd_join(thread: pthread_t, result: *mut c_int) -> c_int;
     pthread_detach(thread: pthread_t) -> c_int;
-    thrd_detach(thread: pthread_t) -> c_int;
     pthread_getattr_np(thread: pthread_t, attr: *mut pthread_attr_t) -> c_int;
     pthread_attr_init(attr: *mut pthread_attr_t) -> c_int;
     pthread_setattr_default_np(attr: *const pthread_attr_t) -> c_int;

@@ -79,18 +79,23 @@ pub unsafe extern "C" fn thrd_create(
     start: unsafe extern "C" fn(*mut c_void) -> c_int,
     argument: *mut c_void,
 ) -> c_int {
-    const SUCCESS: c_int = 0;
-    const ERROR: c_int = 2;
     // SAFETY: the C library passes what such a function returns through as a number in
-    // a pointer's place, as its own `thrd_join` expects; all of glibc's architectures
+    // a pointer's place, as `thrd_join` expects; all of glibc's architectures
     // return both in the same register. `thrd_t` is `pthread_t`.
     let error = unsafe {
         let start: Start = core::mem::transmute(start);
         pthread_create(thread, core::ptr::null(), start, argument)
     };
+    said_as_in_c(error)
+}
+
+/// What C's functions of threads answer where POSIX's have answered this. Where there is no
+/// memory for a thread that is EAGAIN, of which glibc says nothing else.
+pub fn said_as_in_c(error: c_int) -> c_int {
+    const SUCCESS: c_int = 0;
+    const ERROR: c_int = 2;
     match error {
         0 => SUCCESS,
-        // Where there is no memory it is EAGAIN, of which glibc says nothing else.
         _ => ERROR,
     }
 }
