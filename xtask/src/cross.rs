@@ -67,6 +67,8 @@ struct Skip {
 const NO_TRIAL: &str =
     "tries rungs in a child that has the parent's memory, which qemu-user does not have";
 
+const NO_GROWTH: &str = "maps memory that the kernel makes larger, as qemu-user does not";
+
 const SKIPS: &[Skip] = &[
     Skip {
         test: "mistakes_are_found_when_the_program_is_compiled",
@@ -97,6 +99,21 @@ const SKIPS: &[Skip] = &[
         test: "without_a_privilege_threads_are_lazy_from_the_beginning",
         emulated: true,
         why: NO_TRIAL,
+    },
+    Skip {
+        test: "stack::arena::tests::nobody_has_what_another_has",
+        emulated: true,
+        why: NO_GROWTH,
+    },
+    Skip {
+        test: "stack::arena::tests::stacks_",
+        emulated: true,
+        why: NO_GROWTH,
+    },
+    Skip {
+        test: "stack::arena::tests::what_others_have_in_a_place_stays_theirs",
+        emulated: true,
+        why: NO_GROWTH,
     },
 ];
 

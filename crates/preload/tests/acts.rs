@@ -637,8 +637,12 @@ fn all_that_run_away_are_demoted_and_told_and_others_go_on() {
         }
         let world = World::served(&settings);
         let [used, all] = run_away(&world, &program, "not critical any more");
-        // On a machine that does much else all of them have little.
-        assert!(used * 20 >= all.min(1000), "{settings}: {used} of {all} ms");
+        // On a machine that does much else all of them have little, and it takes more than the
+        // first second until they have run away.
+        assert!(
+            all < 1000 || used * 20 >= all,
+            "{settings}: {used} of {all} ms"
+        );
     }
 }
 
