@@ -111,7 +111,7 @@ const SKIPS: &[Skip] = &[
         why: NO_GROWTH,
     },
     Skip {
-        test: "stack::arena::tests::what_others_have_in_a_place_stays_theirs",
+        test: "stack::arena::tests::what_",
         emulated: true,
         why: NO_GROWTH,
     },

@@ -256,7 +256,7 @@ pub fn set(thread: pthread_t, attributes: &Attributes) -> c_int {
 }
 
 /// Puts a thread where it belongs that is for this.
-pub fn apply(served: &Served, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
+fn apply(served: &Served, identity: u64, attributes: &Attributes) -> Result<(), TableError> {
     served.program.set(identity, attributes)?;
     served.notices(attributes);
     if *attributes == Attributes::default() {

@@ -76,7 +76,7 @@ pub fn ends(thread: u32) {
 /// In the child of `fork`, which has one thread.
 pub fn after_fork() {
     if let Some(arena) = arena() {
-        arena.forked(kernel::identity() as usize);
+        arena.forked(kernel::identity() as usize, kernel::thread_id());
     }
 }
 
@@ -99,10 +99,18 @@ unsafe fn join<T>(thread: pthread_t, result: *mut T, wait: impl FnOnce() -> c_in
         }
         return 0;
     }
+    // Afterwards another one may be where it was.
+    let Some(stack) = arena().and_then(|it| it.of(thread as usize)) else {
+        // SAFETY: the caller's.
+        return unsafe { blocking::around(wait, ()) };
+    };
+    let me = kernel::thread_id();
+    stack.joins(me);
     // SAFETY: the caller's.
     let error = unsafe { blocking::around(wait, ()) };
-    if let Some(arena) = arena().filter(|_| error == 0) {
-        arena.joined(thread as usize);
+    match error {
+        0 => stack.joined(),
+        _ => stack.not_joined(me),
     }
     error
 }
@@ -112,9 +120,11 @@ fn detach(thread: pthread_t, detach: impl FnOnce() -> c_int) -> c_int {
     if is_left(thread) {
         return 0;
     }
+    // As in `join`.
+    let stack = arena().and_then(|it| it.of(thread as usize));
     let error = detach();
-    if let Some(arena) = arena().filter(|_| error == 0) {
-        arena.detached(thread as usize);
+    if let Some(stack) = stack.filter(|_| error == 0) {
+        stack.detached();
     }
     error
 }

@@ -1,8 +1,6 @@
 //! What is known of each thread that is served, in records that threads take and give
 //! back without a lock.
 
-mod promise;
-
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -13,6 +11,7 @@ use core::sync::atomic::{
 
 use milieu_threads::attributes::Attributes;
 use milieu_threads::kernel::{self, identity};
+use milieu_threads::promise::Promise;
 use milieu_threads::run::Thread;
 use milieu_threads::stack::{AlternateStack, Hint, Known, Peak, Seat, Stack, Standing};
 use milieu_threads::table::Scheduling;
@@ -20,10 +19,7 @@ use milieu_threads::table::Scheduling;
 use crate::device::{self, Creator};
 use crate::real::Start;
 use crate::state::{Served, WATCH};
-use crate::{attributes, growing, key, name};
-
-pub use promise::Delivery;
-use promise::Promise;
+use crate::{growing, key, name};
 
 /// What its creator knows of a thread.
 #[derive(Clone, Copy)]
@@ -290,21 +286,17 @@ impl Record {
             birth.creator,
             identity,
             tid,
-            &birth.attributes,
+            &self.promise,
             birth.is_excluded,
         );
         if let Some(creator) = &birth.creator_to_tell {
             device::begun(served, tid, creator);
         }
-        // From now on whoever says what it is for finds it listed.
-        let said = self.promise.close();
         if served.settings.stacks.mode.learns() {
             self.begin_learning(served, life, birth);
         }
         self.state.store(BEGUN, Ordering::Release);
-        if said != birth.attributes {
-            let _ = attributes::apply(served, identity, &said);
-        } else if listed.is_ok() {
+        if let Ok(said) = listed {
             served.notices(&said);
         }
         name::begun(served, identity);
@@ -465,6 +457,7 @@ pub fn begin_main(served: &Served) {
         ..Life::default()
     });
     record.state.store(BEGUN, Ordering::Release);
+    record.promise.close(|_| ());
     let _ = served
         .program
         .began(identity(), tid, &birth.attributes, is_excluded);
@@ -484,6 +477,7 @@ pub fn after_fork(served: &Served) -> Option<Standing> {
     let own = crate::state::own_record(served);
     for record in all() {
         if !own.is_some_and(|it| core::ptr::eq(it, record)) {
+            record.promise.forked();
             record.state.store(FREE, Ordering::Relaxed);
         }
     }

@@ -14,12 +14,13 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use libc::{pthread_attr_t, pthread_t, sigset_t};
 use milieu_threads::attributes::Attributes;
 use milieu_threads::kernel;
+use milieu_threads::promise::Delivery;
 use milieu_threads::run::Thread;
 use milieu_threads::stack::{Asked, Decision, Key, Name, is_space_short};
 use milieu_threads::table::{Region, Scheduling};
 
 use crate::real::{self, Start};
-use crate::record::{self, Birth, Delivery, Record};
+use crate::record::{self, Birth, Record};
 use crate::state::{self, Served, WATCH};
 use crate::{attributes, device, growing, helper, nursery, site};
 
@@ -437,6 +438,8 @@ extern "C" fn prepare(record: *mut c_void) -> trampoline::Call {
         if state::set_own_record(served, record) {
             state::uncancelled(|| record.begin(served, &birth));
         } else {
+            // What is of it is given back once it is gone.
+            growing::ends(kernel::thread_id());
             record.give_back();
         }
     }

@@ -5,7 +5,7 @@
 //! much stack each needs; the thread information table tells all of it, also to
 //! other processes.
 #![no_std]
-// Under the model checker only the table is looked at.
+// Under the model checker only what threads share is looked at.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(any(test, loom))]
@@ -25,6 +25,7 @@ pub mod mediator;
 pub mod packet;
 #[cfg(not(loom))]
 pub mod program;
+pub mod promise;
 #[cfg(not(loom))]
 pub mod run;
 #[cfg(not(loom))]

@@ -28,6 +28,7 @@ use crate::attributes::{Attributes, Role};
 use crate::kernel::{self, Errno, call};
 use crate::lock::{Once, PriorityMutex};
 use crate::mediator::{Action, Kind, Machine, Node, Placement, Settings, Watch};
+use crate::promise::Promise;
 use crate::rung::guard::{self, Guard};
 use crate::rung::scheduling::Haste;
 use crate::rung::{self, Means, Obstacle, Return, Rung, scheduling};
@@ -221,10 +222,17 @@ impl Program {
         is_excluded: bool,
     ) -> Result<Slot, TableError> {
         let me = kernel::thread_id();
-        self.begin(me, creator, identity, tid, attributes, is_excluded)
+        let list = |it| {
+            let attributes = *attributes;
+            let slot = self.table.lines().insert(Entry { attributes, ..it })?;
+            Ok((slot, attributes))
+        };
+        let (slot, _) = self.begin(me, creator, identity, tid, is_excluded, list)?;
+        Ok(slot)
     }
 
-    /// As [`Program::began_by`], of the thread that tells, which knows its number.
+    /// As [`Program::began_by`], of the thread that tells, which knows its number and is for
+    /// what was promised: for what, in the end.
     ///
     /// # Errors
     /// As there.
@@ -233,21 +241,31 @@ impl Program {
         creator: Option<Scheduling>,
         identity: u64,
         tid: u32,
-        attributes: &Attributes,
+        promise: &Promise,
         is_excluded: bool,
-    ) -> Result<Slot, TableError> {
-        self.begin(tid, creator, identity, tid, attributes, is_excluded)
+    ) -> Result<Attributes, TableError> {
+        // From then on whoever says what it is for finds it listed.
+        let list = |it| {
+            promise.close(|said| {
+                let attributes = *said;
+                let slot = self.table.lines().insert(Entry { attributes, ..it })?;
+                Ok((slot, attributes))
+            })
+        };
+        let (_, said) = self.begin(tid, creator, identity, tid, is_excluded, list)?;
+        Ok(said)
     }
 
+    /// Lists a thread with attributes that `list` knows, and mediates it.
     fn begin(
         &self,
         me: u32,
         creator: Option<Scheduling>,
         identity: u64,
         tid: u32,
-        attributes: &Attributes,
         is_excluded: bool,
-    ) -> Result<Slot, TableError> {
+        list: impl FnOnce(Entry) -> Result<(Slot, Attributes), TableError>,
+    ) -> Result<(Slot, Attributes), TableError> {
         let means = self.means();
         // While nobody is mediated, nobody needs to know.
         let here = match means {
@@ -265,11 +283,6 @@ impl Program {
             }
             _ => (here, Region::Own),
         };
-        let kind = if is_excluded || scheduling::is_realtime(own.policy) {
-            Kind::Excluded
-        } else {
-            Kind::from(attributes)
-        };
         if let Some(means) = means.filter(|_| is_self && from == Region::Lazy) {
             let returned = means.apply(tid, Placement::Lazy, Placement::Own, &own);
             if returned.is_ok() {
@@ -277,15 +290,14 @@ impl Program {
             }
         }
         let is_visiting = is_self && means.is_some() && from == Region::Own;
-        let entry = Entry {
+        let (slot, attributes) = list(Entry {
             own,
             region: from,
             is_excluded,
             is_visiting,
             created_us: kernel::boot_time_ns() / 1000,
-            ..Entry::of(identity, tid, *attributes)
-        };
-        let slot = self.table.lines().insert(entry)?;
+            ..Entry::of(identity, tid, Attributes::default())
+        })?;
         let visitor = is_visiting.then_some(Visitor {
             identity,
             slot,
@@ -297,17 +309,20 @@ impl Program {
             None => self.visit_by(me),
         };
         if let Ok(mut visit) = visit {
-            // Threads may be mediated since.
-            let kind = match means.is_none() && self.means().is_some() {
-                true => self.kind_of(&entry),
-                false => kind,
+            // Whoever has said something of it since it is listed was too early here.
+            let entry = self.means().and_then(|_| self.table.lines().at(slot).ok());
+            let kind = match (entry, means) {
+                (Some(entry), Some(_)) => kind(entry.is_excluded, &entry.own, &entry.attributes),
+                // Threads are mediated since.
+                (Some(entry), None) => self.kind_of(&entry),
+                (None, _) => kind(is_excluded, &own, &attributes),
             };
             visit.apply(self, |machine, out| match is_visiting {
                 true => machine.add_visiting(slot, tid, kind, out),
                 false => machine.add_from(slot, tid, kind, from, out),
             });
         }
-        Ok(slot)
+        Ok((slot, attributes))
     }
 
     /// Asks the kernel how a thread is scheduled that began before anybody was mediated, and
@@ -315,10 +330,7 @@ impl Program {
     fn kind_of(&self, entry: &Entry) -> Kind {
         let own = scheduling::of(entry.tid).unwrap_or_default();
         let _ = self.table.lines().update(entry.identity, |it| it.own = own);
-        match entry.is_excluded || scheduling::is_realtime(own.policy) {
-            true => Kind::Excluded,
-            false => Kind::from(&entry.attributes),
-        }
+        kind(entry.is_excluded, &own, &entry.attributes)
     }
 
     /// Puts a thread or process, which has inherited its place from a thread that the
@@ -671,6 +683,13 @@ impl Watch for OfThisProcess {
 
     fn is_runnable(&mut self, _: Slot, tid: u32) -> bool {
         kernel::is_runnable(tid)
+    }
+}
+
+fn kind(is_excluded: bool, own: &Scheduling, attributes: &Attributes) -> Kind {
+    match is_excluded || scheduling::is_realtime(own.policy) {
+        true => Kind::Excluded,
+        false => Kind::from(attributes),
     }
 }
 

@@ -283,6 +283,7 @@ const OTHERS_TESTS: [&[&str]; 3] = [
     &[
         "--lib",
         "--",
+        "promise::",
         "rung::",
         "run::",
         "stack::key",

@@ -164,6 +164,9 @@ static void threads_are_told_before_they_begin(void)
         pthread_barrier_wait(&both);
         CHECK(pthread_join(created, NULL) == 0);
         CHECK(!here || pthread_set_attributes(created, &attributes) == ESRCH);
+        /* No thread is called so, neither one that is about to begin. */
+        CHECK(!here || pthread_set_attributes(0, &attributes) == ESRCH);
+        CHECK(!here || pthread_get_attributes(0, &found) == ESRCH);
     }
 }
 

@@ -32,7 +32,7 @@ mod text;
 mod tuner;
 mod zone;
 
-pub use arena::{Arena, Made, are_stacks_executable};
+pub use arena::{Arena, Made, Taken, are_stacks_executable};
 pub use emit::{Language, Row, emit};
 pub use key::{BuildId, Key, Place};
 pub use live::{Live, Seat};
