@@ -23,7 +23,7 @@ struct World {
     stacks: [UnsafeCell<u32>; RANGES],
     /// Which threads there are, by the kernel's numbers.
     threads: [AtomicBool; 4],
-    /// As the C library has it of the first thread: who joins it, or itself if nobody does.
+    /// As the C library has it of the first thread: who joins it, itself if it is detached; or 0
     joined_by: AtomicU32,
 }
 
