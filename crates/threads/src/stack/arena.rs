@@ -55,7 +55,7 @@ fn lowest_of(place: &Place) -> Option<usize> {
         return Some(made_low);
     }
     let process = Process::own().ok()?;
-    let last = (place.end() - 1) as u64;
+    let last = place.end().saturating_sub(1) as u64;
     let stack = process.stack_around(last, Hint::default()).ok()?;
     let lowest = place.start() + place.guard_bytes();
     Some((stack.low as usize).max(lowest).min(made_low))
