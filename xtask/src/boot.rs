@@ -37,7 +37,10 @@ const NEEDED: &[(&str, &str)] = &[
 ];
 
 /// Far more than it takes, on a machine that does much else.
-const SECONDS_MAX: &str = "450";
+const SECONDS_MAX: &str = "900";
+
+/// What `timeout` says where it has ended a program.
+const TIMED_OUT: i32 = 124;
 
 /// How the tests went.
 #[derive(Default, Debug, PartialEq)]
@@ -47,6 +50,7 @@ pub struct Outcome {
     /// Those that have names.
     pub failures: Vec<String>,
     is_done: bool,
+    has_hung: bool,
 }
 
 /// Boots and tests; `false` if something failed.
@@ -95,10 +99,9 @@ pub fn boot(anew: bool, short: bool) -> Result<Outcome> {
         programs.and(image)
     })?;
     let first = run_machine(&folder)?;
-    if first.is_done || first.failed > 1 {
+    if !first.is_of_the_emulator() {
         return Ok(first);
     }
-    // It ended by itself, and nothing had failed: the emulator, or the kernel in it.
     eprintln!("{}\nbooted once more", first.failures.join("\n"));
     run_machine(&folder)
 }
@@ -110,6 +113,7 @@ fn run_machine(folder: &Path) -> Result<Outcome> {
     eprintln!("$ {}", process::display(&machine));
     let mut outcome = Outcome::default();
     let status = process::pass_through(machine, |line| outcome.take(line))?;
+    outcome.has_hung = status.code() == Some(TIMED_OUT);
     if !outcome.is_done {
         let said = std::fs::read(&console).unwrap_or_default();
         let said = process::tail(&String::from_utf8_lossy(&said));
@@ -177,6 +181,12 @@ impl Outcome {
         self.is_done |= line == "done";
     }
 
+    /// Whether all that has failed is that the machine ended by itself, early: the emulator's
+    /// doing, or of the kernel in it. One that hangs may have been starved by what is tested.
+    fn is_of_the_emulator(&self) -> bool {
+        !self.is_done && !self.has_hung && self.failed == 1 && self.failures.len() == 1
+    }
+
     fn fails(&mut self, what: String) {
         self.failed += 1;
         self.failures.push(what);
@@ -213,7 +223,28 @@ mod tests {
                 failed: 2,
                 failures: vec!["it stops: because".to_owned(), "a::b".to_owned()],
                 is_done: true,
+                has_hung: false,
             }
         );
+    }
+
+    #[test]
+    fn what_has_failed_before_the_machine_ended_is_not_the_emulators() {
+        let ended_after = |lines: &[&str], has_hung| {
+            let mut outcome = Outcome {
+                has_hung,
+                ..Outcome::default()
+            };
+            lines.iter().for_each(|line| outcome.take(line));
+            outcome.fails("it has not come to its end".to_owned());
+            outcome.is_of_the_emulator()
+        };
+        assert!(ended_after(&["ok it starts", "test a::c ... ok"], false));
+        assert!(!ended_after(&["ok it starts"], true));
+        assert!(!ended_after(&["failed it stops: because"], false));
+        // The harness had not said so of the whole program yet.
+        assert!(!ended_after(&["test a::b ... FAILED"], false));
+        let result = "test result: FAILED. 1 passed; 1 failed; 0 ignored";
+        assert!(!ended_after(&[result], false));
     }
 }
