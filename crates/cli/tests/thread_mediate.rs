@@ -270,6 +270,20 @@ fn who_waits_for_a_processor_for_too_long_has_a_turn() {
 }
 
 #[test]
+fn turns_may_take_more_of_the_time_where_a_wait_is_asked_for() {
+    let asked = ["--wait-max", "1"];
+    let chosen = ["--wait-max", "1", "--turn-max", "60"];
+    for (options, percent) in [(&[][..], 50), (&asked[..], 90), (&chosen[..], 60)] {
+        let device = Device::new("m", RULES);
+        let Some((mediator, _news)) = device.mediator("idle", options) else {
+            return;
+        };
+        assert_eq!(device.status()[0]["turn_percent_max"], percent);
+        assert_eq!(end(mediator), Some(0));
+    }
+}
+
+#[test]
 fn who_is_blocked_keeps_nobody_waiting_if_so_wished() {
     for rung in ["idle", "realtime"] {
         let device = Device::new("k", RULES);
