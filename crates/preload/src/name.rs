@@ -75,7 +75,13 @@ fn named_by_bytes(served: &Served, thread: pthread_t, name: &[u8]) {
         }
         served.program.set(identity, &rule.attributes).is_ok()
     };
-    if set() || state::record_of(served, identity).is_none() && early(identity, set) {
+    let is_set = set()
+        || match state::record_of(served, identity) {
+            // It has begun since that was tried.
+            Some(_) => set(),
+            None => early(identity, set),
+        };
+    if is_set {
         served.notices(&rule.attributes);
     }
 }
