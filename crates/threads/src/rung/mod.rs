@@ -3,9 +3,9 @@
 //! | Rung | Fast region | Lazy region | Needs | Returns |
 //! |---|---|---|---|---|
 //! | [`Realtime`](Rung::Realtime) | `SCHED_RR`, not inherited, by priority | as before | CAP_SYS_NICE or RLIMIT_RTPRIO | policy, priority and nice value; "not inherited" stays without CAP_SYS_NICE |
-//! | [`Cgroup`](Rung::Cgroup) | nice value, where permitted | a group with `cpu.idle` | a control group that may be divided | group, policy and nice value |
-//! | [`Idle`](Rung::Idle) | nice value, where permitted | `SCHED_IDLE` | nothing | policy and nice value, with CAP_SYS_NICE or RLIMIT_NICE ≥ 20; else nothing |
-//! | [`Nice`](Rung::Nice) | nice value, where permitted | nice value 19 | nothing | as `Idle` |
+//! | [`Cgroup`](Rung::Cgroup) | nice value below 0, where permitted | a group with `cpu.idle` | a control group that may be divided | group, policy and nice value |
+//! | [`Idle`](Rung::Idle) | nice value below 0, where permitted | `SCHED_IDLE` | nothing | policy and nice value, with CAP_SYS_NICE or RLIMIT_NICE ≥ 20; else nothing |
+//! | [`Nice`](Rung::Nice) | nice value below 0, where permitted | nice value 19 | nothing | as `Idle` |
 //!
 //! [`probe`] tries them, in a child that shares nothing that could be harmed, and
 //! tells why one does not work and what would make it work. Threads that the
@@ -27,7 +27,7 @@ use crate::kernel::{self, Errno};
 use crate::mediator::Placement;
 use crate::table::Scheduling;
 use cgroup::Groups;
-use scheduling::Haste;
+use scheduling::{Haste, NICE_FIRST};
 
 /// A means by which threads are put into regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -304,7 +304,7 @@ pub fn come_first(rung: Rung) {
         ..own
     };
     let nicest = Scheduling {
-        nice: -20,
+        nice: NICE_FIRST,
         is_reset_on_fork: true,
         ..own
     };
@@ -331,8 +331,9 @@ pub fn wanted(rung: Rung, returns: Return, to: Placement, own: &Scheduling) -> S
 /// had then.
 #[must_use]
 pub fn is_given(rung: Rung, to: Placement, own: &Scheduling, here: &Scheduling) -> bool {
-    [true, false].iter().any(|may| {
-        let given = wanted_by(rung, &|_| *may, to, own);
+    let rights: [&dyn Fn(i8) -> bool; 3] = [&|_| true, &|nice| nice > NICE_FIRST, &|_| false];
+    rights.into_iter().any(|may_have| {
+        let given = wanted_by(rung, may_have, to, own);
         (given.policy, given.nice) == (here.policy, here.nice)
     })
 }
@@ -354,7 +355,10 @@ fn wanted_by(
         (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
         (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
             // It orders critical threads where that can be taken back.
-            let nice = priority.nice() as i8;
+            let nice = match may_have(NICE_FIRST) {
+                true => scheduling::raised(priority),
+                false => priority.nice() as i8,
+            };
             if may_have(nice.min(own.nice)) {
                 Scheduling { nice, ..*own }
             } else {

@@ -164,6 +164,29 @@ fn nice_values_order_real_time_priorities() {
     }
 }
 
+#[test]
+fn nice_values_of_critical_threads_are_below_the_usual_and_in_order() {
+    let of = |nice: i32| scheduling::raised(Priority::new(nice).expect("a nice value"));
+    assert_eq!((of(-20), of(0), of(19)), (-20, -10, -1));
+    assert!((-20..19).all(|nice| of(nice) <= of(nice + 1)));
+}
+
+/// Without the right to the largest share nobody is raised: else a less critical thread might
+/// be, and a more critical one not.
+#[test]
+fn who_may_raise_one_may_raise_all() {
+    let own = Scheduling::default();
+    for rung in [Rung::Cgroup, Rung::Idle, Rung::Nice] {
+        for (least, expected) in [(-20, [-20, -10, -1]), (-19, [0, 0, 19]), (0, [0, 0, 19])] {
+            let nice = [-20, 0, 19].map(|priority| {
+                let fast = Placement::Fast(Priority::new(priority).expect("a nice value"));
+                wanted_by(rung, &|nice| nice >= least, fast, &own).nice
+            });
+            assert_eq!(nice, expected, "{rung} {least}");
+        }
+    }
+}
+
 /// On every rung: in real time where that is permitted, else as far ahead as may be; and
 /// nobody whom it begins inherits it.
 #[test]

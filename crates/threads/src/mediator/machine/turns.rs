@@ -2,7 +2,9 @@
 //!
 //! Each lazy thread that wants a processor shall have one before it has waited for
 //! [`Settings::lazy_wait_ns_max`](super::super::Settings::lazy_wait_ns_max). Who has one is
-//! seen by its processor time, which is looked at some times in that span. A turn begins
+//! seen by its processor time, which is looked at some times in that span. As long as they
+//! go on one after another by themselves, and soon enough, there is no turn, however many
+//! they are (`ages.rs`): urgent threads wait for the end of one that they meet. Else it begins
 //! early enough that all who are *due* have their part of it in time, as far as earlier
 //! turns tell how long a part is, and whoever would be due before there can be another one
 //! has it as well. As long as somebody is due, the turn is for those alone: who has had a
@@ -14,9 +16,12 @@
 //! turns were as much of the time. Where no lazy thread is known, somebody may wait for the
 //! one processor that an urgent thread has, so that it is of one that they leave so much.
 
+mod ages;
+
 use super::super::Settings;
 use super::{Machine, Node, Sink};
 use crate::table::Slot;
+use ages::{Ages, Known};
 
 /// What is asked of threads that are lazy.
 pub trait Watch {
@@ -72,6 +77,9 @@ pub(super) struct Turns {
     due: u32,
     /// What urgent threads had of the processors since the last turn.
     fast_ns: u64,
+    /// How many others went on by themselves of late, in how much time that was no turn.
+    gone_on: u64,
+    gone_on_ns: u64,
 }
 
 impl Turns {
@@ -87,6 +95,8 @@ impl Turns {
         served_ns: 0,
         due: 0,
         fast_ns: 0,
+        gone_on: 0,
+        gone_on_ns: 0,
     };
 
     /// The fast region became empty, or ceases to be.
@@ -171,15 +181,28 @@ impl Machine<'_> {
         let turn = self.turn_ns(now_ns);
         let most = wait / 100 * u64::from(self.percent_max().max(50));
         let ahead = turn.saturating_add(wait / LOOKS).min(most);
-        let is_due = now_ns >= pause && self.mark_due(now_ns, ahead, watch) > 0;
+        self.wake(now_ns, watch);
+        let ages = self.ages(now_ns);
+        let known = self.known(pace, watch);
+        let go_on = ages.are_in_order(&known) && ages.go_on_in_time(&known);
+        let is_due = now_ns >= pause && !go_on && self.mark_due(now_ns, ahead, watch) > 0;
         if now_ns < end && !is_due {
             let next_look = self.turns.looked_ns.saturating_add(pace);
-            return next_look.max(pause).min(end);
+            // Whoever goes on in a pause and is not seen there seems to have waited for all of it.
+            let next = match ages.are_in_order(&known) {
+                true if now_ns < pause => next_look.min(pause),
+                true => next_look,
+                false => next_look.max(pause),
+            };
+            return next.min(end);
         }
         self.look(now_ns, watch);
         // Whoever is due before there can be another turn has this one.
         let until = turn.saturating_add(self.pause_ns(turn, 0)).max(wait / 8);
-        let due = self.mark_due(now_ns, ahead.saturating_add(until), watch);
+        let due = match go_on {
+            true => 0,
+            false => self.mark_due(now_ns, ahead.saturating_add(until), watch),
+        };
         if self.turns.pause_ns > 0 {
             let late = pause.saturating_sub(wait);
             let mut was_too_short = false;
@@ -288,7 +311,7 @@ impl Machine<'_> {
     /// Returns how many threads were looked at, and how many of them are still due.
     fn look(&mut self, now_ns: u64, watch: &mut dyn Watch) -> (u64, u32) {
         let before = core::mem::replace(&mut self.turns.looked_ns, now_ns);
-        let (mut threads, mut due, mut fast_ns) = (0, 0, 0_u64);
+        let (mut threads, mut due, mut fast_ns, mut gone_on) = (0, 0, 0_u64, 0);
         let turns = self.turns;
         self.each(|slot, node| {
             let may_run = !turns.is_turn || turns.is_for(node);
@@ -302,6 +325,7 @@ impl Machine<'_> {
             if node.is_fast && is_known {
                 fast_ns += had_ns;
             }
+            gone_on += u64::from(!node.is_fast && is_known && had_ns >= RAN_NS);
             if node.is_fast || !is_known || had_ns >= RAN_NS {
                 // Perhaps right after it was looked at.
                 node.ran_ns = if is_known { before } else { now_ns };
@@ -310,7 +334,17 @@ impl Machine<'_> {
             }
             due += u32::from(node.is_due);
         });
-        self.turns.fast_ns = self.turns.fast_ns.saturating_add(fast_ns);
+        let of_late = self.wait_ns() / 2;
+        let turns = &mut self.turns;
+        turns.fast_ns = turns.fast_ns.saturating_add(fast_ns);
+        // In what there is to see at first they may have run at the end of the turn.
+        if !turns.is_turn && turns.since_ns.is_some_and(|since| before > since) {
+            turns.gone_on += gone_on;
+            turns.gone_on_ns += now_ns.saturating_sub(before);
+            if turns.gone_on_ns > of_late {
+                (turns.gone_on, turns.gone_on_ns) = (turns.gone_on / 2, turns.gone_on_ns / 2);
+            }
+        }
         (threads, due)
     }
 
@@ -321,6 +355,40 @@ impl Machine<'_> {
             .saturating_sub(self.wait_ns());
         self.each_waiting(|_, node| node.is_due = node.waits_since(since));
         self.forget_asleep(now_ns, watch)
+    }
+
+    /// How long those have waited that wait.
+    fn ages(&mut self, now_ns: u64) -> Ages {
+        let mut ages = Ages::of(self.wait_ns());
+        self.each_waiting(|_, node| {
+            if node.waits_since(now_ns) && !node.is_asleep {
+                ages.add(now_ns.saturating_sub(node.ran_ns));
+            }
+        });
+        ages
+    }
+
+    fn known(&self, pace_ns: u64, watch: &dyn Watch) -> Known {
+        Known {
+            gone_on: self.turns.gone_on,
+            gone_on_ns: self.turns.gone_on_ns,
+            pace_ns,
+            part_ns: self.turns.part_ns,
+            processors: watch.processors(),
+        }
+    }
+
+    /// Whoever was asleep half a wait ago, and is no more, has waited since then.
+    fn wake(&mut self, now_ns: u64, watch: &mut dyn Watch) {
+        let since = now_ns.saturating_sub(self.wait_ns() / 2);
+        self.each_waiting(|slot, node| {
+            if node.is_asleep && node.waits_since(since) {
+                match watch.is_runnable(slot, node.tid) {
+                    true => node.is_asleep = false,
+                    false => node.ran_ns = now_ns,
+                }
+            }
+        });
     }
 
     /// Whoever is due and wants no processor is due no more. Returns how many are.

@@ -464,3 +464,115 @@ impl Watch for OneRuns {
         true
     }
 }
+
+/// Two processors, each with as many lazy threads that always want it and run one after
+/// another, but for a critical one that has it for some tenths of the time.
+struct Rotating {
+    busy: u64,
+    lazy: usize,
+    cpu_ns: Vec<u64>,
+    next: [usize; 2],
+    since: Vec<u64>,
+    worst_ns: u64,
+}
+
+impl Watch for Rotating {
+    fn takes_ns(&self) -> u64 {
+        500
+    }
+
+    fn processors(&self) -> u64 {
+        2
+    }
+
+    fn cpu_ns(&mut self, slot: Slot, _: u32) -> Option<u64> {
+        self.cpu_ns.get(slot.0 as usize).copied()
+    }
+
+    fn is_runnable(&mut self, _: Slot, _: u32) -> bool {
+        true
+    }
+}
+
+impl Rotating {
+    /// A slice of each processor goes by. In a turn it is of those that it is for, if the
+    /// critical thread does not want it.
+    fn run(&mut self, machine: &Machine<'_>, now: u64) {
+        for processor in 0..2 {
+            let critical = self.lazy + processor;
+            let is_busy = now / SLICE * 7 % 10 < self.busy;
+            let is_own = |at: usize| machine.placement(Slot(at as u32)) == Some(Placement::Own);
+            let of_it = (processor..self.lazy).step_by(2);
+            let is_for_some = machine.is_turn() && of_it.clone().any(is_own);
+            let at = if is_busy && !is_for_some {
+                critical
+            } else {
+                let from = self.next[processor];
+                let mut order = of_it.clone().skip(from).chain(of_it.take(from));
+                let next = order.find(|it| !is_for_some || is_own(*it));
+                next.expect("somebody is lazy")
+            };
+            self.cpu_ns[at] += SLICE;
+            if at != critical {
+                self.next[processor] = at / 2 + 1;
+                self.worst_ns = self.worst_ns.max(now - self.since[at]);
+                self.since[at] = now + SLICE;
+            }
+        }
+    }
+}
+
+/// The longest that one of so many on each processor waits, in milliseconds, and how much of
+/// the time turns are, beside critical threads that have so many tenths of it.
+fn seen_rotating(each: usize, busy: u64) -> (u64, f64) {
+    let mut nodes = vec![Node::default(); 2 * each + 2];
+    let mut machine = Machine::new(&mut nodes, Settings::default());
+    for slot in 0..2 * each as u32 {
+        machine.add(Slot(slot), slot, Kind::Ordinary, &mut |_| {});
+    }
+    for slot in 2 * each as u32..2 * each as u32 + 2 {
+        machine.add(Slot(slot), slot, nice(0), &mut |_| {});
+    }
+    let mut rotating = Rotating {
+        busy,
+        lazy: 2 * each,
+        cpu_ns: vec![0; 2 * each + 2],
+        next: [0; 2],
+        since: vec![SLICE; 2 * each],
+        worst_ns: 0,
+    };
+    let (mut next, mut turns) = (0, 0);
+    let slices = 5000;
+    for now in (1..slices).map(|it| it * SLICE) {
+        if next <= now {
+            let due = machine.tick(now, &mut rotating, &mut |_| {});
+            next = due.expect("somebody waits");
+        }
+        turns += u64::from(machine.is_turn());
+        rotating.run(&machine, now);
+    }
+    let worst = rotating.worst_ns / MILLISECOND;
+    (worst, turns as f64 / slices as f64)
+}
+
+/// As long as everybody goes on soon enough by himself there are no turns, however many they
+/// are.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn who_goes_on_by_himself_needs_no_turns() {
+    for (each, busy) in [(1, 9), (16, 8), (64, 5), (80, 3)] {
+        let (worst, share) = seen_rotating(each, busy);
+        assert!(share == 0.0, "{each} {busy} {worst} {share}");
+    }
+}
+
+/// Where it is not quite enough, turns are for those alone that have waited for longest.
+#[cfg_attr(miri, ignore = "a long simulation, of code that is safe")]
+#[test]
+fn turns_are_no_longer_than_they_must_be() {
+    for (each, busy, most) in [(64, 6, 0.06), (100, 4, 0.06), (150, 2, 0.08)] {
+        let case = seen_rotating(each, busy);
+        let (worst, share) = case;
+        assert!(worst <= 1004 && share < most, "{each} {busy} {case:?}");
+    }
+}
