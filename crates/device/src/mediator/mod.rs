@@ -322,7 +322,7 @@ impl<'n> Device<'n> {
             is_reversible: true,
             ..plan.settings
         };
-        let device = Device {
+        let mut device = Device {
             machine: Machine::new(nodes, settings),
             rung,
             group,
@@ -342,6 +342,8 @@ impl<'n> Device<'n> {
             user: rustix::process::geteuid().as_raw(),
             news: Vec::new(),
         };
+        let makes_way = device.moves_others() && rung::makes_way(rung);
+        device.machine.set_makes_way(makes_way);
         Ok((device, restored))
     }
 

@@ -290,14 +290,13 @@ impl Device<'_> {
             ..Scheduling::default()
         };
         let own = creator.map_or(default, |it| it.own.handed_on());
-        let placement = if self.moves_others() {
-            Placement::Lazy
-        } else {
-            Placement::Bound
+        let placements: &[Placement] = match self.moves_others() {
+            true => &[Placement::Lazy, Placement::Bound],
+            false => &[Placement::Bound],
         };
-        let lazy = rung::wanted(self.rung, Return::Always, placement, &own);
-        let is_it = is_as_given(here, &lazy) && !is_as_given(here, &own);
-        is_it.then_some((own, None))
+        let lazy = |it: &Placement| rung::wanted(self.rung, Return::Always, *it, &own);
+        let is_lazy = placements.iter().any(|it| is_as_given(here, &lazy(it)));
+        (is_lazy && !is_as_given(here, &own)).then_some((own, None))
     }
 
     /// What a thread has by nature that was begun by one of the fast region, and is not in

@@ -266,10 +266,11 @@ impl Means {
     /// Whether a thread that has just begun is where lazy threads are, because it
     /// inherited that. `own` is what whoever began it is when it is not lazy.
     pub fn is_inherited(&self, tid: u32, here: &Scheduling, own: &Scheduling) -> bool {
-        match (self.rung, &self.groups) {
-            (_, Some(groups)) => groups.is_lazy(tid),
-            (Rung::Nice, _) => here.nice == 19 && own.nice != 19,
-            _ => [here, own].map(|it| i32::from(it.policy) == libc::SCHED_IDLE) == [true, false],
+        let is_last = self.rung == Rung::Nice && here.nice == 19 && own.nice != 19;
+        let are_idle = [here, own].map(|it| i32::from(it.policy) == libc::SCHED_IDLE);
+        match &self.groups {
+            Some(groups) => groups.is_lazy(tid),
+            None => is_last || are_idle == [true, false],
         }
     }
 
@@ -349,9 +350,9 @@ fn wanted_by(
             scheduling::realtime(priority, own, scheduling::priority_max())
         }
         (Rung::Idle, Placement::Lazy | Placement::Bound) => idle(own),
-        // Those in real time come first anyway; this one comes last of all, where that can be
+        // Others come after critical ones anyway; this one comes last of all, where that can be
         // taken back.
-        (Rung::Realtime, Placement::Bound) if may_have(own.nice) => idle(own),
+        (Rung::Realtime | Rung::Nice, Placement::Bound) if may_have(own.nice) => idle(own),
         (Rung::Nice, Placement::Lazy | Placement::Bound) => Scheduling { nice: 19, ..*own },
         (Rung::Cgroup | Rung::Idle | Rung::Nice, Placement::Fast(priority)) => {
             // It orders critical threads where that can be taken back.
@@ -369,11 +370,11 @@ fn wanted_by(
     }
 }
 
-/// Whether lazy threads make way in the turn of others: where they are lazy because others
-/// come before them, they would have a part of it otherwise.
+/// Whether lazy threads make way in the turn of others, of which they would have a part
+/// otherwise: where they are lazy only because others come before them or weigh more.
 #[must_use]
 pub fn makes_way(rung: Rung) -> bool {
-    rung == Rung::Realtime
+    matches!(rung, Rung::Realtime | Rung::Nice)
 }
 
 /// For how long a thread that belongs there runs at a time, 0 for as long as usual.

@@ -102,10 +102,10 @@ fn what_was_had_is_had_again() {
                         assert!(now.is_reset_on_fork && now.realtime_priority >= 1);
                     }
                     (Rung::Idle, Placement::Lazy | Placement::Bound)
-                    | (Rung::Realtime, Placement::Bound) => {
+                    | (Rung::Realtime | Rung::Nice, Placement::Bound) => {
                         assert_eq!(i32::from(now.policy), libc::SCHED_IDLE);
                     }
-                    (Rung::Nice, Placement::Lazy | Placement::Bound) => assert_eq!(now.nice, 19),
+                    (Rung::Nice, Placement::Lazy) => assert_eq!(now.nice, 19),
                     (Rung::Cgroup, Placement::Lazy | Placement::Bound) => {
                         assert_ne!(group_of(tid), group);
                     }
@@ -237,6 +237,38 @@ fn what_a_thread_was_given_is_known_whatever_is_permitted() {
         }
     }
     let idle = idle(&own);
-    assert!(is_given(Rung::Realtime, Placement::Bound, &own, &idle));
-    assert!(!is_given(Rung::Realtime, Placement::Lazy, &own, &idle));
+    for rung in [Rung::Realtime, Rung::Nice] {
+        assert!(is_given(rung, Placement::Bound, &own, &idle));
+        assert!(!is_given(rung, Placement::Lazy, &own, &idle));
+    }
+}
+
+/// Whoever begins it may be lazy, or make way in the turn of others.
+#[test]
+fn what_a_new_thread_has_of_a_lazy_one_is_not_its_own() {
+    let own = Scheduling::default();
+    for (rung, inherits) in [
+        (Rung::Idle, [true, true]),
+        (Rung::Nice, [true, true]),
+        (Rung::Realtime, [false, true]),
+    ] {
+        let Ok(means) = Means::open(rung) else {
+            continue;
+        };
+        if means.returns() != Return::Always {
+            continue;
+        }
+        for (to, inherits) in [Placement::Lazy, Placement::Bound]
+            .into_iter()
+            .zip(inherits)
+        {
+            let here = means.wanted(to, &own);
+            assert_eq!(
+                means.is_inherited(0, &here, &own),
+                inherits,
+                "{rung} {to:?}"
+            );
+            assert!(!means.is_inherited(0, &here, &here), "{rung} {to:?}");
+        }
+    }
 }

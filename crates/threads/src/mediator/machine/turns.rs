@@ -21,7 +21,7 @@ mod ages;
 use super::super::Settings;
 use super::{Machine, Node, Sink};
 use crate::table::Slot;
-use ages::{Ages, Known};
+use ages::{Ages, Known, OUT_OF_ORDER};
 
 /// What is asked of threads that are lazy.
 pub trait Watch {
@@ -178,9 +178,10 @@ impl Machine<'_> {
         }
         let end = since.saturating_add(wait);
         let pause = since.saturating_add(self.turns.pause_ns);
-        let turn = self.turn_ns(now_ns);
+        let (turn, out_of_order) = self.turn_ns(now_ns, watch);
         let most = wait / 100 * u64::from(self.percent_max().max(50));
-        let ahead = turn.saturating_add(wait / LOOKS).min(most);
+        let ahead = turn + out_of_order + wait / LOOKS;
+        let ahead = ahead.min(most);
         self.wake(now_ns, watch);
         let ages = self.ages(now_ns);
         let known = self.known(pace, watch);
@@ -279,14 +280,17 @@ impl Machine<'_> {
         waiting.saturating_mul(watch.takes_ns())
     }
 
-    /// How long a turn takes in which all have their part.
-    fn turn_ns(&mut self, now_ns: u64) -> u64 {
-        // Critical threads have a part as well.
-        let mut waiting = 1_u64;
+    /// How long a turn takes in which all have their part, and how much later in it than
+    /// in the last one somebody may have his.
+    fn turn_ns(&mut self, now_ns: u64, watch: &dyn Watch) -> (u64, u64) {
+        let mut waiting = 0_u64;
         self.each_waiting(|_, node| {
             waiting += u64::from(node.waits_since(now_ns) && !node.is_asleep);
         });
-        self.turns.part_ns.saturating_mul(waiting)
+        let out_of_order = waiting.min(OUT_OF_ORDER * watch.processors());
+        // Critical threads have a part as well.
+        let parts = [waiting + 1, out_of_order];
+        parts.map(|it| self.turns.part_ns.saturating_mul(it)).into()
     }
 
     /// How long there is no turn after one of which urgent threads had so much of each

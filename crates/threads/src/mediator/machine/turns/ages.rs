@@ -5,7 +5,7 @@ const SPANS: usize = 128;
 
 /// So many threads for each processor may come between two of which one has waited for
 /// longer: they take turns on each, and are taken from one to the other.
-const OUT_OF_ORDER: u64 = 8;
+pub const OUT_OF_ORDER: u64 = 8;
 
 /// How many threads have waited for how long.
 #[derive(Debug)]
