@@ -180,8 +180,8 @@ impl Machine<'_> {
         let pause = since.saturating_add(self.turns.pause_ns);
         let (turn, out_of_order) = self.turn_ns(now_ns, watch);
         let most = wait / 100 * u64::from(self.percent_max().max(50));
-        let ahead = turn + out_of_order + wait / LOOKS;
-        let ahead = ahead.min(most);
+        let ahead = turn.saturating_add(out_of_order);
+        let ahead = ahead.saturating_add(wait / LOOKS).min(most);
         self.wake(now_ns, watch);
         let ages = self.ages(now_ns);
         let known = self.known(pace, watch);
